@@ -1,5 +1,6 @@
-"""A certificate authority on loopback that speaks ACME (RFC 8555), as far as certbot asks it: one account, orders for host
-names, the challenge http-01. It checks every signature, nonce and challenge, and issues certificates of its own root.
+"""A certificate authority on loopback with the part of ACME (RFC 8555) that certbot uses: one account, orders for host
+names, and the challenge http-01. It checks every signature, nonce and challenge, and issues certificates of its own
+root.
 """
 
 import base64
@@ -35,7 +36,7 @@ class Refusal(Exception):
 
 
 class Authority:
-    """Serves from `start` on, in the network of the thread that calls it, where every host is at one address."""
+    """Serves after `start`, in the network namespace of the calling thread, where all hosts have the same address."""
 
     ADDRESS = "127.0.0.1"
 
@@ -100,11 +101,11 @@ class Authority:
             return nonce
 
     def open(self, body: dict, url: str) -> tuple[dict, str | None, dict]:
-        """The payload of a signed request, and whose it is (sections 6.2 to 6.5)."""
+        """The payload of a signed request, and the account that sent it (sections 6.2 to 6.5)."""
         header = json.loads(decoded(body["protected"]))
         with self.lock:
             if header.get("nonce") not in self.nonces:
-                raise Refusal(400, "badNonce", "the nonce is unknown, or was used before")
+                raise Refusal(400, "badNonce", "the nonce is unknown or already used")
             self.nonces.remove(header["nonce"])
         if header.get("url") != url:
             raise Refusal(401, "unauthorized", f"signed for {header.get('url')}, sent to {url}")
@@ -126,20 +127,20 @@ class Authority:
             self.accounts[account] = key
             return 201, {"status": "valid"}, {"Location": account}
         if account is None:
-            raise Refusal(401, "unauthorized", "an account is needed")
+            raise Refusal(401, "unauthorized", "an account is required")
         base = url[:-len(path)]
         if kind == "new-order":
             return self._order(base, payload)
         order = self.orders.get(name)
         if order is None:
-            raise Refusal(404, "malformed", f"there is no {path}")
+            raise Refusal(404, "malformed", f"{path} does not exist")
         match kind:
             case "order": return 200, order["shown"], {}
             case "authorization": return 200, order["authorization"], {}
             case "challenge": return 200, self._prove(order, key), {"Link": f'<{base}/authorization/{name}>;rel="up"'}
             case "finalize": return 200, self._finalize(order, payload, f"{base}/certificate/{name}"), {}
             case "certificate": return 200, order["certificate"], {}
-        raise Refusal(404, "malformed", f"there is no {path}")
+        raise Refusal(404, "malformed", f"{path} does not exist")
 
     def _order(self, base: str, payload: dict) -> tuple[int, dict, dict[str, str]]:
         (identifier,) = payload["identifiers"]
@@ -154,7 +155,7 @@ class Authority:
         return 201, shown, {"Location": f"{base}/order/{name}"}
 
     def _prove(self, order: dict, key: dict) -> dict:
-        """Looks for the answer at the host, by plain HTTP (section 8.3)."""
+        """Requests the answer from the host by plain HTTP (section 8.3)."""
         challenge = order["challenge"]
         wanted = f"{challenge['token']}.{thumbprint(key)}"
         connection = http.client.HTTPConnection(self.ADDRESS, 80, timeout=CHALLENGE_SECONDS)
@@ -164,7 +165,7 @@ class Authority:
         connection.close()
         status = "valid" if is_proven else "invalid"
         if not is_proven:
-            challenge["error"] = Refusal(403, "unauthorized", f"the challenge is answered with {found.status}").document
+            challenge["error"] = Refusal(403, "unauthorized", f"the challenge's status is {found.status}").document
         challenge["status"] = order["authorization"]["status"] = status
         order["shown"]["status"] = "ready" if is_proven else "invalid"
         return challenge

@@ -1,4 +1,4 @@
-"""A browser at the page where a person lets a server use their storage: the sandbox's, in place of the providers'."""
+"""A browser on the consent page for access to a storage: the sandbox's, in place of the providers'."""
 
 import html
 import http.client
@@ -13,7 +13,7 @@ MOST_STEPS = 10
 
 
 def agree(address: str, account: str, authority: Path) -> str:
-    """Agrees as an account of the sandbox; where the browser is led to, or the page at which it stays."""
+    """Grants consent as an account of the sandbox; returns the redirect's target, or the final page."""
     form: bytes | None = None
     for _ in range(MOST_STEPS):
         parts = urlsplit(address)
@@ -36,4 +36,4 @@ def agree(address: str, account: str, authority: Path) -> str:
             form = urlencode({"account": account, "decision": "allow"}).encode()
         else:
             return body
-    raise AssertionError(f"The browser is led in circles, last to {address}")
+    raise AssertionError(f"Too many redirects, the last to {address}")

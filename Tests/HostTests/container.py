@@ -1,4 +1,4 @@
-"""A Debian that runs in a container, booted with its own systemd (systemd-nspawn(1)), without a network but loopback."""
+"""A Debian in a container, booted with its own systemd (systemd-nspawn(1)), with no network except loopback."""
 
 import ctypes
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 CLONE_NEWNET = 0x40000000
 PR_SET_PDEATHSIG = 1
 BOOT_SECONDS = 60.0
-# What a person answers, by the ends of the questions.
+# A person's answers, by the ends of the questions.
 Answers = dict[str, str | Callable[[str], str]]
 CONTROL_GROUPS = ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/cgroup")
 
@@ -55,7 +55,7 @@ class Container:
             remove_group(group)
 
     def run(self, *command: str, check: bool = True, text_input: str | None = None) -> subprocess.CompletedProcess:
-        """Runs a command inside, as root, and waits for it; stdout and stderr are combined."""
+        """Runs a command as root in the container, and waits for it; stdout and stderr are combined."""
         done = subprocess.run(
             self._inside(*command), input=text_input, stdin=subprocess.DEVNULL if text_input is None else None,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False, cwd="/")
@@ -69,10 +69,10 @@ class Container:
                 "DEBIAN_FRONTEND=noninteractive", *command]
 
     def converse(self, answers: Answers, *command: str, seconds: float = 600) -> tuple[int, str]:
-        """Runs a command inside at a terminal of its own, as a person does who knows what to answer to which question.
+        """Runs a command in the container on its own terminal, and answers its questions like a person.
 
-        An answer is given when what was written ends with its question; it may depend on what was written. Returns the exit status and all that was written.
-        After that many seconds without a word the terminal is taken away, and the command with it.
+        An answer is given when the output ends with its question; it may depend on the output. Returns the exit status
+        and the output. If there is no output for `seconds`, the terminal is closed, which ends the command.
         """
         child, terminal = pty.fork()
         if child == 0:
@@ -100,11 +100,11 @@ class Container:
         return self.run(*command).stdout.strip()
 
     def path(self, inside: str) -> Path:
-        """A file of the container as seen from outside."""
+        """The path of a container's file from outside."""
         return self.root / inside.lstrip("/")
 
     def enter_network(self) -> None:
-        """Lets this thread, and those it starts from now on, reach the container's loopback addresses."""
+        """Gives this thread, and threads that it starts later, access to the container's loopback addresses."""
         descriptor = os.open(f"/proc/{self.leader}/ns/net", os.O_RDONLY)
         try:
             if ctypes.CDLL(None, use_errno=True).setns(descriptor, CLONE_NEWNET) != 0:
@@ -125,7 +125,7 @@ class Container:
         return state in ("running", "degraded")
 
     def _make_control_groups(self) -> None:
-        """One of its own in each hierarchy that systemd uses: two containers in the same would mix their processes."""
+        """A separate group in each of systemd's hierarchies; containers in the same group would mix their processes."""
         for hierarchy in map(Path, CONTROL_GROUPS):
             if (hierarchy / "cgroup.procs").exists():
                 group = hierarchy / f"syncserver-test-{os.getpid()}-{self.root.parent.name}"
@@ -133,7 +133,7 @@ class Container:
                 self.groups.append(group)
 
     def _prepare_launcher(self) -> None:
-        """In the new process: shuts the container down when the parent process ends for any reason (prctl(2))."""
+        """Runs in the new process: shuts the container down when the parent process ends for any reason (prctl(2))."""
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         for group in self.groups:
             (group / "cgroup.procs").write_text(str(os.getpid()))
@@ -143,11 +143,11 @@ def remove_group(group: Path) -> None:
     try:
         group.rmdir()
     except OSError:
-        pass  # a process in it is still ending; the empty group does no harm
+        pass  # a process in it has not ended yet; the empty group does no harm
 
 
 def wait_for(what: str, condition, seconds: float) -> float:
-    """Polls until the condition holds; returns how long that took, in seconds."""
+    """Polls until the condition holds; returns the elapsed seconds."""
     started = time.monotonic()
     while not condition():
         if time.monotonic() - started > seconds:

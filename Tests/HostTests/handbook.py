@@ -1,5 +1,5 @@
-"""What the tests of docs/operations.md have in common: its commands, typed as they stand there, on the machine of the first
-hour. Each test is a chapter, and compares what it typed and what came with a transcript
+"""Shared by the tests of docs/operations.md: its commands are typed as written, on the machine of the first hour. Each
+test is a chapter, and compares the commands and their output with a transcript
 (scripts/lib/documents/transcript.py)."""
 
 import json
@@ -17,7 +17,7 @@ SECRETS = "/etc/syncd/secrets"
 
 
 class HandbookCase(unittest.TestCase):
-    """Chapters on the machine of the first hour; each leaves it as the next one needs it."""
+    """Chapters on the machine of the first hour; each leaves it in the state that the next one requires."""
 
     machine: Machine
 
@@ -33,14 +33,14 @@ class HandbookCase(unittest.TestCase):
         return self.machine.run("/bin/sh", "-c", f"cd /root && {command}", check=check).stdout
 
     def configure(self, change: Callable[[dict], object]) -> None:
-        """Changes the configuration as an editor does."""
+        """Changes the configuration, as a person does with an editor."""
         path = self.machine.path(CONFIGURATION)
         settings = json.loads(path.read_text(encoding="utf-8"))
         change(settings)
         path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
     def answer_gpg(self) -> None:
-        """In place of a person at the prompt of gpg."""
+        """Answers gpg's prompt in place of a person."""
         self.inside("mkdir -p -m 700 /root/.gnupg")
         self.machine.write("/root/.gnupg/passphrase", "only for a test\n", 0o600)
         self.machine.write("/root/.gnupg/gpg.conf",
@@ -58,5 +58,5 @@ class HandbookCase(unittest.TestCase):
 
 
 def in_order(tests: type[unittest.TestCase]) -> unittest.TestSuite:
-    """Of the source."""
+    """The line in the source."""
     return unittest.TestSuite(tests(name) for name in vars(tests) if name.startswith("test_"))

@@ -1,4 +1,4 @@
-"""A host of SyncServer set up as by an operator: our packages with Debian's nginx and MariaDB, and the sandbox."""
+"""A SyncServer host, set up like an operator does: our packages with Debian's nginx and MariaDB, and the sandbox."""
 
 import json
 import os
@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
 STATE = REPOSITORY / ".stack" / "host"
-# Those that were just built, or others, such as the release before.
+# The packages just built, or others, such as the previous release.
 PACKAGES = Path(os.environ.get("PACKAGES") or REPOSITORY / ".build" / "packages")
 CONFIGURATION = "/etc/syncd/syncd.json"
 INSTANCES = ("syncd-api@1", "syncd-api@2", "syncd-transfer@1", "syncd-transfer@2", "syncd-jobs@1")
@@ -32,11 +32,11 @@ METRICS_URL = "http://127.0.0.1:9180"
 class Host:
     def __init__(self, name: str = "", suite: str = RELEASE) -> None:
         self.container = Container(unpack(STATE, name, suite))
-        # Secrets by their names, to look for where they should not be: nobody else uses such texts.
+        # Secrets by name, for searches in places where they must not appear: the texts are unique.
         self.planted: dict[str, str] = {}
 
     def set_up(self) -> None:
-        """Boots, installs and configures; returns when requests are answered."""
+        """Boots, installs and configures; returns when the services run."""
         self.begin()
         self._make_certificate()
         self.container.run(
@@ -50,13 +50,13 @@ class Host:
         }
 
     def begin(self) -> None:
-        """Boots and installs, and configures nothing."""
+        """Boots and installs without configuring."""
         self.container.boot()
         self.install([*PACKAGES.glob("sync*.deb")], "nginx", "mariadb-server", "logrotate")
         self.container.enter_network()
 
     def install(self, packages: list[Path], *others: str) -> str:
-        """Installs package files as an operator does, with apt; returns what it printed."""
+        """Installs package files as an operator does, with apt; returns the output."""
         inside = self.container.path("/root/packages")
         inside.mkdir(exist_ok=True)
         names = []
@@ -77,17 +77,17 @@ class Host:
         self._trust_certificate()
 
     def take_certificate(self, other: "Host") -> None:
-        """Serves by the same name as another host."""
+        """Uses the certificate of another host, to serve under its name."""
         for path, mode in ((KEY, 0o600), (CERTIFICATE, 0o644)):
             self.write(path, other.container.path(path).read_text(encoding="ascii"), mode)
         self._trust_certificate()
 
     def _trust_certificate(self) -> None:
-        """So that the host trusts itself."""
+        """Makes the host trust its own certificate."""
         self.write("/usr/local/share/ca-certificates/sync.crt", CA_FILE.read_text(encoding="ascii"))
         self.container.run("update-ca-certificates")
 
-    # MARK: What an operator does and sees
+    # MARK: Actions and observations of an operator
 
     def configure(self, values: dict) -> None:
         """Writes the configuration; the file's permissions are unchanged."""
@@ -120,7 +120,7 @@ class Host:
         return self.show(unit, "ActiveState")[0] == "active"
 
     def outside(self, pid: int) -> int:
-        """The pid on the host of a process of the container."""
+        """The pid, outside the container, of a process in it."""
         for status in Path("/proc").glob("[0-9]*/status"):
             try:
                 numbers = next(line for line in status.read_text().splitlines() if line.startswith("NSpid:")).split()[1:]
@@ -130,14 +130,14 @@ class Host:
                 continue
             if same and numbers[-1] == str(pid):
                 return int(status.parent.name)
-        raise AssertionError(f"There is no process {pid} in the container")
+        raise AssertionError(f"The container has no process {pid}")
 
     def demonstrate(self) -> str:
         done = subprocess.run(
             [REPOSITORY / "scripts" / "demonstrate"], env=os.environ | {
                 "SYNC_URL": URL, "SANDBOX_URL": SANDBOX_URL, "CA_FILE": str(CA_FILE),
                 "LOG_DIR": str(self.container.path("/var/log")),
-                # The packages' default, an hour.
+                # The packages' default: one hour.
                 "REPLACED_VERSIONS_STAY": "yes",
             }, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:

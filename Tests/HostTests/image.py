@@ -1,8 +1,8 @@
-"""A minimal Debian to install the packages in: made once by debootstrap, kept as an archive, unpacked for each run.
+"""A minimal Debian for installing the packages: created once by debootstrap, kept as an archive, unpacked for each run.
 
-HOST_SUITE in the environment says which release: bookworm (Debian 12, the default) or trixie (Debian 13). Packages come from
-where this machine's apt has them from. Those that a test will install are downloaded beforehand, as the container has no
-network; and so are those to which the release before is upgraded.
+HOST_SUITE in the environment selects the release: bookworm (Debian 12, the default) or trixie (Debian 13). Packages
+come from the sources of this machine's apt. Packages for the tests, and for upgrades of the previous release, are
+downloaded beforehand, as the container has no network.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from pathlib import Path
 RELEASES = ("bookworm", "trixie")
 RELEASE = os.environ.get("HOST_SUITE") or RELEASES[0]
 BASE = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "eatmydata"]
-# What an operator installs, and what our packages need or recommend.
+# The packages that an operator installs, and those that our packages need or recommend.
 WANTED = ["certbot", "curl", "fish", "gnupg", "logrotate", "mariadb-server", "nginx", "openssh-server", "openssl",
           "python3-pil", "rclone", "zsh"]
 NEEDED = ["libfcgi0ldbl", "libcurl4", "libmariadb3"]
@@ -33,7 +33,7 @@ def run(*command: object, **options) -> str:
 
 
 def sources(suite: str = RELEASE) -> list[str]:
-    """Sources of the release, one a line in the format of sources.list(5): from where this machine has its own release."""
+    """The release's sources in the format of sources.list(5), one per line, on this machine's own mirrors."""
     targets = run(
         "apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)",
         "Created-By: Packages")
@@ -44,7 +44,7 @@ def sources(suite: str = RELEASE) -> list[str]:
         if origin[:1] == ["Debian"] and own in RELEASES:
             found.append(f"deb {address} {suite}{dash}{part} {component}")
     if not found:
-        raise AssertionError(f"apt on this machine has no source of {' or '.join(RELEASES)}")
+        raise AssertionError(f"apt on this machine has no source for {' or '.join(RELEASES)}")
     return sorted(set(found), key=lambda line: (line.split()[2] != suite, line))
 
 
@@ -53,7 +53,7 @@ def is_fresh(kept: Path) -> bool:
 
 
 def keep(root: Path, kept: Path, *members: str) -> None:
-    """Puts a folder, or some of its members, into an archive that takes the place of former ones, and removes the folder."""
+    """Archives a folder, or some of its members, in place of previous archives, and removes the folder."""
     temporary = kept.with_suffix(".new")
     run("tar", "--create", "--numeric-owner", "--xattrs", "--file", temporary, "--directory", root, *(members or ["."]))
     shutil.rmtree(root)
@@ -80,11 +80,11 @@ def archive(folder: Path, suite: str = RELEASE) -> Path:
     run("eatmydata", "debootstrap", "--variant=minbase", f"--include={','.join(BASE)}", suite, root,
         lines[0].split()[1])
     (root / "etc/apt/apt.conf.d/proxy").write_text(run("apt-config", "dump", "Acquire::http::Proxy"), encoding="ascii")
-    # Power may fail: then the image is made again.
+    # After a power failure, the image is created again.
     (root / "etc/dpkg/dpkg.cfg.d/unsafe-io").write_text("force-unsafe-io\n", encoding="ascii")
     (root / "etc/resolv.conf").unlink(missing_ok=True)
     configure_apt(root, lines)
-    # With what is recommended, for a person who types "apt install" and no more.
+    # With recommended packages, like a plain "apt install".
     run("chroot", root, "apt-get", "install", "--yes", "--download-only", *WANTED, *NEEDED)
     (root / "etc/resolv.conf").write_text("", encoding="ascii")
     run("systemd-machine-id-setup", f"--root={root}")
@@ -93,8 +93,8 @@ def archive(folder: Path, suite: str = RELEASE) -> Path:
 
 
 def upgrade_archive(folder: Path, suite: str, following: str, packages: list[Path]) -> Path:
-    """What `apt full-upgrade` downloads on a host with our packages and what they are used with: an archive of apt's lists
-    and packages, to be unpacked into the host."""
+    """The files that `apt full-upgrade` downloads on a host with our packages and their dependencies: an archive of
+    apt's lists and packages, to be unpacked into the host."""
     lists = hashlib.sha256(" ".join([suite, *BASE, *WANTED, *NEEDED]).encode()).hexdigest()[:12]
     kept = folder / f"upgrade-{following}-{lists}.tar"
     if is_fresh(kept):
@@ -115,7 +115,7 @@ def upgrade_archive(folder: Path, suite: str, following: str, packages: list[Pat
 
 
 def unpack(folder: Path, name: str = "", suite: str = RELEASE) -> Path:
-    """A fresh root folder for one run; several hosts of one run have names."""
+    """A fresh root folder for one run; multiple hosts of one run have names."""
     kept = archive(folder, suite)
     root = folder / name / "root"
     shutil.rmtree(root, ignore_errors=True)

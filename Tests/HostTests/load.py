@@ -12,8 +12,8 @@ from demonstration.phone import Phone, new_uuid
 from demonstration.web import Deviation, Website
 
 CONTENTS = bytes(range(256)) * 2_000
-# Of all phones together, each of which makes five in a round. nginx allows an address 200 a second for long
-# (syncd-http.conf), and a fast machine would answer more.
+# The rate of all phones together, each of which makes five requests per round. nginx permits an address 200 per second
+# in the long run (syncd-http.conf), and a fast machine would reply to more.
 REQUESTS_PER_SECOND = 150
 REQUESTS_PER_ROUND = 5
 
@@ -45,10 +45,10 @@ class Load:
                 thread.join()
 
     def wait_for_rounds(self, count: int) -> None:
-        """Returns when this many more rounds of requests have completed."""
+        """Returns after this many more rounds of requests."""
         for _ in range(count):
             if not self._rounds.acquire(timeout=60):
-                raise AssertionError(f"The load stands still: {self.failures}")
+                raise AssertionError(f"The load has stalled: {self.failures}")
 
     def _live(self, number: int) -> None:
         try:
@@ -70,11 +70,11 @@ class Load:
                 contents, _ = phone.download(listed, group, version)
                 self._count()
                 if contents != CONTENTS:
-                    raise Deviation("A download has other bytes than were uploaded.")
+                    raise Deviation("A download differs from the uploaded bytes.")
                 self._ask(phone, "GET", "HealthCheck")
                 self._rounds.release()
                 self._over.wait(began + self._round_seconds - time.monotonic())
-        except Exception as error:  # pylint: disable=broad-except  whatever it is, the test has to hear of it
+        except Exception as error:  # any exception must be reported to the test
             self.failures.append(f"{type(error).__name__}: {error}")
             self._rounds.release()
 

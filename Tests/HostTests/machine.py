@@ -1,5 +1,5 @@
-"""A bare Debian, and a person who types what the documents say: names in DNS, an authority in place of Let's Encrypt, and in
-root's folder our packages and a picture."""
+"""A bare Debian, and a person who types the documents' commands, with names in DNS, an authority in place of Let's
+Encrypt, and our packages and a picture in root's folder."""
 
 import atexit
 import re
@@ -21,7 +21,7 @@ from documents.commands import commands  # noqa: E402
 SILENCE_SECONDS = 180.0
 HOST = "sync.example.com"
 PICTURE = bytes(range(256)) * 4_000
-# What a person answers, by the ends of the questions; all else is answered with nothing, for what is in brackets.
+# A person's answers, by the ends of the questions; all others are answered with Enter, for the value in brackets.
 ANSWERS: Answers = {
     "Do you want to continue? [Y/n] ": "",
     "Continue? [Y/n] ": "",  # apt 3
@@ -43,13 +43,13 @@ class Machine:
 
     @classmethod
     def shared(cls) -> "Machine":
-        """The one of all tests of this process."""
+        """The machine shared by all tests of this process."""
         if cls._shared is None:
             cls._shared = Machine("first-hour", Authority(STATE / "authority"))
         return cls._shared
 
     def __init__(self, name: str, authority: Authority | None):
-        """Without an authority, nothing knows the host's name, and nobody signs certificates."""
+        """Without an authority, the host's name is not in DNS, and certificates cannot be obtained."""
         self.authority = authority
         self.container = Container(unpack(STATE, name))
         self.is_set_up = False
@@ -87,14 +87,14 @@ class Machine:
         self.path(path).chmod(mode)
 
     def type(self, command: str, answers: Answers | None = None) -> tuple[int, str]:
-        """At a terminal, in root's folder; the exit status, and all that was written."""
-        # A person has no time to save: only the test does not wait for disks.
+        """Types a command on a terminal, in root's folder; returns the exit status and the output."""
+        # Only the test skips waiting for disks.
         quick = command.replace("apt install", "eatmydata apt install")
         return self.container.converse(
             answers or ANSWERS, "/bin/sh", "-c", f"cd /root && {quick}", seconds=SILENCE_SECONDS)
 
     def set_up(self) -> None:
-        """By the README's quick start, unless that was done."""
+        """Follows the README's quick start, once."""
         if self.is_set_up:
             return
         for command in quick_start():
@@ -110,6 +110,6 @@ class Machine:
         return written
 
     def use_own_authority(self) -> None:
-        """certbot's own configuration leads to Let's Encrypt."""
+        """Points certbot, which would use Let's Encrypt, at the test's authority."""
         with self.path("/etc/letsencrypt/cli.ini").open("a", encoding="ascii") as settings:
             settings.write(f"server = {DIRECTORY}\n")

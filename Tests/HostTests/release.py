@@ -1,5 +1,5 @@
-"""The releases after the one that was built: the same package with another version; and debugging builds of the same programs,
-which know one more migration if its text is there (Sources/Server/Store/Migration.swift)."""
+"""Releases after the current build: the same package with another version, and debug builds of the same programs, which
+contain one more migration if its text exists (Sources/Server/Store/Migration.swift)."""
 
 import re
 import shutil
@@ -9,7 +9,7 @@ from host import REPOSITORY
 from image import run
 
 PROGRAMS = ("syncd", "syncctl")
-# As migrations have to be: repeatable, and such that the release before works with what it leaves.
+# A valid migration: repeatable, and compatible with the previous release.
 MIGRATION = """\
 ALTER TABLE files
     ADD COLUMN IF NOT EXISTS trial_label VARCHAR(64) NOT NULL DEFAULT '',
@@ -24,7 +24,7 @@ UPDATE files
 
 
 def next_release(package: Path, version: str, folder: Path) -> Path:
-    """A package of it, made from that of the present release."""
+    """The next release's package, derived from the current one."""
     built = Path(run(REPOSITORY / "scripts" / "build", "debug", *PROGRAMS).splitlines()[-1])
     contents = folder / "next"
     run("dpkg-deb", "--raw-extract", package, contents)
@@ -33,7 +33,7 @@ def next_release(package: Path, version: str, folder: Path) -> Path:
         shutil.copy(built / name, program)
         run("strip", program)
         for library in swift_libraries(built / name):
-            # Where every program looks for libraries: the runtime is part of release builds only.
+            # The folder in which every program looks for libraries: only release builds contain the runtime.
             target = contents / "usr" / "lib" / "x86_64-linux-gnu"
             target.mkdir(parents=True, exist_ok=True)
             shutil.copy(library, target)

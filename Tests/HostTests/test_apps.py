@@ -1,4 +1,4 @@
-"""Two apps on one host: each serves its own phones, and what happens to one is nothing to the other.
+"""Two apps on one host: each serves its own phones, and problems of one do not affect the other.
 
 usage: scripts/test-host test_apps
 """
@@ -36,13 +36,13 @@ NAME = "notes.localhost"
 CERTIFICATE, KEY = "/etc/ssl/notes.pem", "/etc/ssl/private/notes.key"
 NOTES = ("syncd-notes-api@1", "syncd-notes-transfer@1", "syncd-notes-jobs@1")
 MEMORY_KIB = 40 * 1024
-# How much slower one request in a hundred may get.
+# The permitted increase of the 99th percentile of response times.
 EFFECT = 1.5
 ATTACKERS = 400
 
 
 class NamedWebsite(Website):
-    """A server on this host by a name that no name server knows."""
+    """A server on this host, under a name that is not in DNS."""
 
     def __init__(self, name: str, ca_file: str):
         super().__init__(f"https://{name}", ca_file)
@@ -95,7 +95,7 @@ class AppTests(unittest.TestCase):
 
     @staticmethod
     def files(host: Host) -> set[str]:
-        """Everything below folders in which our things are, but what changes by itself."""
+        """All files below folders that contain ours, except those that change by themselves."""
         found = host.container.output(
             "find", "/etc", "/run/syncd", "/var/lib", "/var/log/nginx", "/var/backups", "-path", "*sync*", "!", "-path",
             "/var/lib/mysql/*", "!", "-path", "*/dpkg/*", "!", "-path", "/etc/ssl/*", "!", "-path", "/run/syncd/metrics/*")
@@ -125,10 +125,10 @@ class AppTests(unittest.TestCase):
     # MARK: Two servers
 
     def test_each_app_has_its_own_users(self) -> None:
-        """A person of one app is nobody in the other one, and has another number in it."""
+        """A user of one app is unknown to the other, where they would have a different number."""
         account = self.account("Anna")
         mine, other = self.phone(self.site, account), self.phone(self.notes, account)
-        for _ in range(3):  # so that numbers differ
+        for _ in range(3):  # so that the numbers differ
             someone = self.phone(self.site, self.account("Someone"))
             someone.ask("POST", "AddUser", sharingGroupUUID=new_uuid(), cloudFolderName="Photos")
         mine.ask("POST", "AddUser", sharingGroupUUID=new_uuid(), cloudFolderName="Photos")
@@ -144,7 +144,7 @@ class AppTests(unittest.TestCase):
         self.assertEqual(apps["default"]["version"], apps[APP]["version"])
 
     def test_both_doctors(self) -> None:
-        """doctor finds nothing wrong with either; of a stopped app, only its own doctor complains."""
+        """doctor finds no problem with either; only a stopped app's own doctor complains."""
         self.assertEqual(self.doctor(), (0, set()))
         self.assertEqual(self.doctor("--app", APP), (0, set()))
         self.inside("systemctl", "stop", "syncd-notes.target")
@@ -161,8 +161,8 @@ class AppTests(unittest.TestCase):
         wait_for("all is well", lambda: self.doctor("--app", APP) == (0, set()), START_SECONDS)
 
     def test_secrets_of_another_app(self) -> None:
-        """The users of an app read neither the other's secrets nor its database, logs and backups."""
-        # Root's are the secrets, and each app's are the logs: the other one's processes neither own nor are in the group.
+        """The system users of an app can read neither the other's secrets nor its database, logs and backups."""
+        # Secrets belong to root, and logs to each app: the other's processes neither own them nor are in the group.
         for folder, owner in (("/etc/syncd/secrets", "root root 700"), ("/etc/syncd/notes/secrets", "root root 700"),
                               ("/var/log/syncd", "syncd syncd 750"), ("/var/log/syncd-notes", "syncd-notes syncd-notes 750")):
             self.assertEqual(self.inside("stat", "--format=%U %G %a", folder).stdout.strip(), owner, folder)
@@ -191,7 +191,7 @@ class AppTests(unittest.TestCase):
             self.assertNotIn("secret_database-password", secrets)
 
     def test_metrics(self) -> None:
-        """One port has the numbers of both, those of the added app with its name."""
+        """One port serves the metrics of both, those of the added app with its name."""
         monitoring = Website("http://127.0.0.1:9180")
         page = monitoring.call("GET", "/metrics").body.decode()
         self.assertNotIn("app=", page)
@@ -203,7 +203,7 @@ class AppTests(unittest.TestCase):
         self.assertEqual(monitoring.call("GET", f"/ready/{APP}").status, 200)
 
     def test_memory(self) -> None:
-        """An additional app that is idle takes at most 40 MiB, all its processes together."""
+        """All processes of an additional, idle app together use at most 40 MiB."""
         for instance in NOTES:
             self.inside("systemctl", "restart", unit_name(instance))
         sums = {"Pss": 0, "Private_Dirty": 0, "Private_Clean": 0}
@@ -216,7 +216,7 @@ class AppTests(unittest.TestCase):
         self.assertLessEqual(sums["Pss"], MEMORY_KIB)
 
     def test_reload_of_one_app(self) -> None:
-        """Reloading an app drops none of its requests, though it has one instance of each role, and restarts no other app."""
+        """Reloading an app with one instance per role drops no request, and restarts no other app."""
         before, others = self.pids(*NOTES), self.pids(*INSTANCES)
         load = self.load()
         with load.running():
@@ -227,16 +227,16 @@ class AppTests(unittest.TestCase):
         for instance, pid in before.items():
             self.assertNotIn(after[instance], (0, pid), instance)
         self.assertEqual(self.pids(*INSTANCES), others)
-        wait_for("what served meanwhile has ended", lambda: "spare" not in self.inside(
+        wait_for("the temporary instances have ended", lambda: "spare" not in self.inside(
             "systemctl", "list-units", "--plain", "--no-legend", "syncd-notes-*").stdout, START_SECONDS)
 
     def test_drop_ins(self) -> None:
-        """What `systemctl edit` writes for an app's target and slice counts, and stays when its files are made anew."""
+        """Drop-ins from `systemctl edit` for an app's target and slice take effect, and survive a refresh."""
         self.edit("syncd-notes.target", "[Unit]\nWants=syncd-notes-api@2.service\n")
         self.edit("syncd-notes.slice", "[Slice]\nCPUWeight=50\n")
         self.inside("syncctl", "apps", "refresh")
         self.inside("systemctl", "start", "syncd-notes.target")
-        wait_for("there is another instance", lambda: self.host.is_active("syncd-notes-api@2"), START_SECONDS)
+        wait_for("the additional instance runs", lambda: self.host.is_active("syncd-notes-api@2"), START_SECONDS)
         self.assertEqual(self.host.show("syncd-notes.slice", "CPUWeight"), ["50"])
         for unit in ("syncd-notes.target", "syncd-notes.slice"):
             self.inside("rm", "-rf", f"/etc/systemd/system/{unit}.d")
@@ -244,7 +244,7 @@ class AppTests(unittest.TestCase):
         self.inside("systemctl", "stop", "syncd-notes-api@2")
 
     def edit(self, unit: str, text: str) -> None:
-        """As `systemctl edit` does, whose editor puts in a text."""
+        """Runs `systemctl edit` with an editor that inserts a text."""
         self.host.write("/root/addition", text)
         status, told = self.host.container.converse(
             {}, "/bin/sh", "-c", f"EDITOR='cp /root/addition' systemctl edit {unit}", seconds=START_SECONDS)
@@ -256,7 +256,7 @@ class AppTests(unittest.TestCase):
         return load
 
     def test_backup(self) -> None:
-        """Each app makes its own backups, which the other's doctor says nothing about."""
+        """Each app makes its own backups, which the other's doctor ignores."""
         self.inside("systemctl", "start", "syncd-notes-backup.service")
         (name,) = self.inside("ls", "/var/backups/syncd-notes").stdout.split()
         self.assertEqual(
@@ -271,23 +271,23 @@ class AppTests(unittest.TestCase):
         self.assertFalse(self.host.container.path("/var/lib/syncd/backup/made.json").exists())
 
     def test_maintenance(self) -> None:
-        """One app is closed, by its database or by nginx, and the other one is open."""
+        """One app is closed, in its database or by nginx, while the other one stays open."""
         for option in ((), ("--this-host",)):
             self.inside("syncctl", "--app", APP, "maintenance", "on", *option, "Back soon.")
             try:
-                wait_for("it is closed", lambda: self.notes.call("GET", "/Index").status == 503, 5)
+                wait_for("the app is closed", lambda: self.notes.call("GET", "/Index").status == 503, 5)
                 self.assertEqual(self.site.call("GET", "/Index").status, 401)
                 self.assertIn("maintenanceOn", self.doctor("--app", APP)[1])
                 self.assertEqual(self.doctor(), (0, set()))
             finally:
                 self.inside("syncctl", "--app", APP, "maintenance", "off")
-            wait_for("it is open", lambda: self.notes.call("GET", "/Index").status == 401, 5)
+            wait_for("the app is open", lambda: self.notes.call("GET", "/Index").status == 401, 5)
 
     # MARK: Trouble
 
     def test_trouble_of_another_app(self) -> None:
-        """An app that is attacked, from one address or many, or whose database is denied, makes another one's requests slower by half
-        at most."""
+        """An app that is attacked from one or many addresses, or whose database denies access, slows another app's
+        requests down by at most half."""
         zones = self.host.container.path("/etc/nginx/syncd/notes/syncd-zones.conf")
         original = zones.read_text(encoding="ascii")
         self.addCleanup(self.inside, "systemctl", "reload", "nginx")
@@ -320,11 +320,11 @@ class AppTests(unittest.TestCase):
                     self.inside(*(part.format("LOCK") for part in broken))
                     self.inside("systemctl", "restart", "syncd-notes-api@1")
                 try:
-                    # What else happens on this machine can make either slower.
+                    # Other work on this machine can slow either measurement.
                     for _ in range(5):
                         quiet = measure(1000)
                         with self.attack():
-                            # The handshakes of so many connections, and the requests that may come at once.
+                            # The handshakes of the many connections, and the permitted burst of requests.
                             measure(200)
                             loud = measure(1000)
                         before, during = (statistics.quantiles(times, n=100)[98] for times in (quiet, loud))
@@ -339,13 +339,13 @@ class AppTests(unittest.TestCase):
 
     @contextmanager
     def attack(self) -> Iterator[None]:
-        """As many requests to the other app as it can answer."""
+        """Sends as many requests to the other app as it can answer."""
         with tempfile.TemporaryFile() as told:
             with subprocess.Popen(
                     ["wrk", "--threads", "1", "--connections", str(ATTACKERS), "--duration", "600", "--header", f"Host: {NAME}",
                      "https://127.0.0.1/HealthCheck"], stdin=subprocess.DEVNULL, stdout=told, stderr=told) as attacker:
                 try:
-                    # Not by the log, in which most of what is refused has no line.
+                    # Not checked in the log, which omits most rejections.
                     wait_for("requests are answered", lambda: processor_seconds(attacker.pid) > 0.1, START_SECONDS)
                     yield
                 finally:
@@ -353,8 +353,8 @@ class AppTests(unittest.TestCase):
 
     @contextmanager
     def processors_shared(self) -> Iterator[None]:
-        """Where the container's systemd has no control group for processors, the weights of its slices are put into effect from
-        outside: nginx, MariaDB and the attacker's own program compete as they do in any case."""
+        """If the container's systemd has no control group for processors, the weights of its slices are applied from
+        outside: nginx, MariaDB and the attacker's own program compete in any case."""
         root = Path("/sys/fs/cgroup/cpu")
         if not (root / "cpu.shares").exists():
             yield
@@ -377,14 +377,14 @@ class AppTests(unittest.TestCase):
     # MARK: Upgrade and removal
 
     def test_upgrade(self) -> None:
-        """A newer package restarts the processes of both, dropping no request, and makes the app's files anew."""
+        """A newer package restarts the processes of both without dropping a request, and recreates the app's files."""
         before = self.pids(*INSTANCES, *NOTES)
         loads = [Load(2), self.load()]
         (package,) = PACKAGES.glob("syncserver_*.deb")
         missing = self.host.container.path("/etc/systemd/system/syncd-notes-jobs@.service")
         unit = missing.read_text(encoding="utf-8")
         missing.unlink()
-        # A host's administrator may do without that.
+        # An administrator may have removed these files.
         self.inside("rm", "/etc/logrotate.d/syncserver", "/etc/logrotate.d/syncserver-notes")
         with tempfile.TemporaryDirectory() as folder, loads[0].running(), loads[1].running():
             self.host.install([newer_package(package, "1000.0.0", Path(folder))])
@@ -399,7 +399,7 @@ class AppTests(unittest.TestCase):
         self.inside("test", "-s", "/etc/logrotate.d/syncserver-notes")
 
     def test_upgrade_with_a_mistake_in_one_app(self) -> None:
-        """An app whose configuration has a mistake goes on with what it has; the other one is upgraded."""
+        """An app with an invalid configuration continues with the previous one; the other app is upgraded."""
         path = self.host.container.path("/etc/syncd/notes/syncd.json")
         good = path.read_text(encoding="utf-8")
         before = self.pids(*INSTANCES, *NOTES)
@@ -418,7 +418,7 @@ class AppTests(unittest.TestCase):
         self.inside("systemctl", "reload", "syncd-notes")
 
     def test_remove_and_install_the_package(self) -> None:
-        """What ran when the package was removed runs again, both apps with their timers; what was stopped stays stopped."""
+        """Units that ran before the removal, including timers, run again after the installation; others do not."""
         timers = ("syncd-backup.timer", "syncd-notes-backup.timer")
         self.inside("systemctl", "enable", "--now", *timers)
         self.inside("eatmydata", "apt-get", "remove", "--yes", "syncserver")
@@ -435,14 +435,14 @@ class AppTests(unittest.TestCase):
         self.inside("systemctl", "disable", "--now", *timers)
 
     def is_served(self) -> bool:
-        """nginx that reads its configuration again answers with the former one for some moments."""
+        """nginx replies with its previous configuration for a moment after a reload."""
         try:
             return self.notes.call("GET", "/HealthCheck").status == 200
         except OSError:
             return False
 
     def test_restoration_of_one_app(self) -> None:
-        """From a backup and a copy of the secrets, an app comes back of which this host has nothing else."""
+        """An app is restored from a backup and a copy of the secrets alone."""
         users = self.apps()[APP]["users"]
         self.inside("systemctl", "start", "syncd-notes-backup.service")
         backup = sorted(self.inside("ls", "/var/backups/syncd-notes").stdout.split())[-1]
@@ -453,11 +453,11 @@ class AppTests(unittest.TestCase):
         self.inside("syncctl", "--app", APP, "backup", "restore", f"/var/backups/syncd-notes/{backup}")
         for instance in NOTES:
             wait_for(f"{instance} runs", lambda name=instance: self.host.is_active(name), START_SECONDS)
-        wait_for("it is served", self.is_served, START_SECONDS)
+        wait_for("the app is served", self.is_served, START_SECONDS)
         self.assertEqual((self.apps()[APP]["state"], self.apps()[APP]["users"]), ("running", users))
 
     def test_purge_of_what_is_not_known_or_shared(self) -> None:
-        """A purge that cannot tell the app's database, or would drop another app's, removes nothing."""
+        """A purge that cannot determine the app's database, or would drop another app's, removes nothing."""
         path = self.host.container.path("/etc/syncd/notes/syncd.json")
         good = path.read_text(encoding="utf-8")
         for text, reason in ((good.replace("{", '{"apiThraeds": 1,', 1), "has mistakes"),
@@ -475,7 +475,7 @@ class AppTests(unittest.TestCase):
         self.assertGreaterEqual(self.apps()["default"]["users"], 0)
 
     def test_removal_of_one_app(self) -> None:
-        """One app is removed and comes back, and is then purged; the other one serves all the time."""
+        """One app is removed, set up again, and then purged, while the other one is served continuously."""
         before = self.pids(*INSTANCES)
         load = Load()
         with load.running():
@@ -487,7 +487,7 @@ class AppTests(unittest.TestCase):
             self.add_app()
             self.assertEqual(self.apps()[APP]["state"], "running")
             self.assertGreaterEqual(self.apps()[APP]["users"], 1)
-            wait_for("it is served", self.is_served, START_SECONDS)
+            wait_for("the app is served", self.is_served, START_SECONDS)
             told = self.inside("syncctl", "apps", "remove", APP, "--purge").stdout
             self.assertIn("the database syncserver_notes", told)
             self.assertEqual(self.notes.call("GET", "/HealthCheck").status, 200)
@@ -505,7 +505,7 @@ class AppTests(unittest.TestCase):
         self.assertEqual(self.doctor(), (0, set()))
 
     def test_purge_of_the_package(self) -> None:
-        """apt purge removes all apps; without a yes their databases and secrets stay."""
+        """apt purge removes all apps; without confirmation, their databases and secrets stay."""
         self.add_app()
         self.inside("eatmydata", "apt-get", "purge", "--yes", "syncserver")
         self.inside("nginx", "-q", "-t")
@@ -517,7 +517,7 @@ class AppTests(unittest.TestCase):
             self.inside("sh", "-c", "ls -d /etc/systemd/system/syncd* /etc/nginx/sites-*/syncd_* 2>/dev/null || true").stdout, "")
 
     def test_purge_of_the_package_with_a_yes(self) -> None:
-        """Then the databases and secrets of all apps that are set up go, too; backups stay."""
+        """With confirmation, the databases and secrets of all configured apps are deleted, too; backups stay."""
         self.host.install([*PACKAGES.glob("syncserver_*.deb")])
         self.add_app()
         self.host.container.run(
@@ -529,13 +529,13 @@ class AppTests(unittest.TestCase):
 
 
 def load_tests(loader: unittest.TestLoader, _tests, _pattern) -> unittest.TestSuite:
-    """In the order of the source: each leaves the host as the next one needs it."""
+    """In source order: each test leaves the host in the state that the next one requires."""
     del loader
     return unittest.TestSuite(AppTests(name) for name in vars(AppTests) if name.startswith("test_"))
 
 
 def processor_seconds(pid: int) -> float:
-    """What a process has had of the processors (proc(5), utime and stime of /proc/PID/stat)."""
+    """The processor time of a process (proc(5), utime and stime of /proc/PID/stat)."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -1,6 +1,7 @@
-"""From Debian 12 to Debian 13 under a running server: MariaDB 10.11 to 11.8, nginx 1.22 to 1.26, OpenSSL, systemd and libc, with
-the commands of docs/operations.md, section 4. Phones go on meanwhile, and come again where they fail; whatever was
-acknowledged to them is there afterwards. It prints how long the upgrade took, and for how long phones were not served.
+"""From Debian 12 to Debian 13 under a running server: MariaDB 10.11 to 11.8, nginx 1.22 to 1.26, OpenSSL, systemd and
+libc, with the commands of docs/operations.md, section 4. Meanwhile, phones continue and retry failed requests;
+everything acknowledged to them must exist afterwards. Prints the duration of the upgrade, and how long phones were not
+served.
 
 usage: scripts/test-host test_dist_upgrade
 """
@@ -33,7 +34,7 @@ SITE = "/etc/nginx/sites-available/syncd.conf"
 
 
 class PatientPhone(threading.Thread):
-    """Uploads and commits again and again, as an app does: what fails is tried again, from the state that the server tells."""
+    """Uploads and commits continuously, like an app: retries failures from the state reported by the server."""
 
     def __init__(self, number: int):
         super().__init__(daemon=True)
@@ -68,11 +69,11 @@ class PatientPhone(threading.Thread):
                 staged = []
                 self.longest_pause = max(self.longest_pause, time.monotonic() - self._last)
                 self._last = time.monotonic()
-            except Exception as error:  # pylint: disable=broad-except  the phone tries again, whatever it was
+            except Exception as error:  # the phone retries after any error
                 self.failures.append(f"{type(error).__name__}: {error}")
 
     def missing(self) -> list[str]:
-        """Of what was acknowledged, what is not there as it was sent."""
+        """The acknowledged files that are missing or differ."""
         index = self.phone.index(self.group)
         listed = {entry["fileUUID"]: entry for entry in index["fileIndex"]}
         return [file for file in self.acknowledged
@@ -97,14 +98,14 @@ class DistUpgradeTests(unittest.TestCase):
         return self.inside("sh", "-c", "mariadb -BNe 'SELECT VERSION()'; nginx -v; openssl version; cat /etc/debian_version")
 
     def type_documented(self) -> None:
-        """The commands of the handbook; what the first ones do, apt's new sources and lists, is in the archive."""
+        """Types the handbook's commands; the archive has the result of the first ones, apt's new sources and lists."""
         self.rename_sources()
         typed = [command.text for command in commands(REPOSITORY / "docs/operations.md") if command.is_displayed]
         first = typed.index("apt upgrade --without-new-pkgs")
         last = typed.index("syncctl fsck", first)
         run("tar", "--extract", "--numeric-owner", "--file", self.following, "--directory", self.host.container.root)
         for text in typed[first:last + 1]:
-            # A person answers with Enter, which keeps a file that was changed.
+            # A person presses Enter, which keeps a changed file.
             quick = text.replace("apt ", "eatmydata apt-get --yes -o Dpkg::Options::=--force-confdef "
                                          "-o Dpkg::Options::=--force-confold ")
             begun = time.monotonic()
@@ -113,7 +114,7 @@ class DistUpgradeTests(unittest.TestCase):
             self.log.append(f"# {text}\n{output}")
 
     def rename_sources(self) -> None:
-        """The handbook's first command, also on sources of several suites a line (sources.list(5), deb822)."""
+        """Runs the handbook's first command, also on sources with several suites per line (sources.list(5), deb822)."""
         handbook = (REPOSITORY / "docs/operations.md").read_text(encoding="utf-8")
         (command,) = re.findall(rf"(?m)^ *(sed .*{OLDER}.* /etc/apt/.*)$", handbook)
         several = "/etc/apt/sources.list.d/debian.sources"
@@ -125,7 +126,7 @@ class DistUpgradeTests(unittest.TestCase):
         self.inside("rm", several)
 
     def test_upgrade(self) -> None:
-        """Nothing that was acknowledged is lost, the server is well afterwards, and nginx has nothing to complain of."""
+        """Nothing acknowledged is lost, the server is healthy afterwards, and nginx reports no problem."""
         self.log: list[str] = []
         before = self.versions()
         self.assertRegex(before, r"\A10\.11\.(?s:.*)nginx/1\.22\.")
@@ -157,12 +158,12 @@ class DistUpgradeTests(unittest.TestCase):
         for instance in INSTANCES:
             wait_for(f"{instance} runs", lambda name=instance: self.host.is_active(name), START_SECONDS)
         now = self.host.pids()
-        self.assertTrue(all(now[instance] not in (0, pid) for instance, pid in former.items()), "some run with former libraries")
+        self.assertTrue(all(now[instance] not in (0, pid) for instance, pid in former.items()), "some use the old libraries")
         doctor = json.loads(self.inside("syncctl", "doctor", "--json", "--ignore", "sandboxInUse", check=False))
         self.assertEqual([each["finding"] for each in doctor["diagnoses"]
                           if each["verdict"] in ("warning", "bad") and not each["ignored"]], [])
         self.inside("syncctl", "fsck", "--clouds")
-        # Setup has written the site as it would write it now.
+        # The site is the one that setup would write now.
         self.assertIn(f"kept     {SITE} exists", self.inside("syncctl", "setup", "--unattended"))
         self.assertIn("everything arrived as it was sent", self.host.demonstrate())
         print(f"\n  {took:.0f} s in all; phones were not served for {max(phone.longest_pause for phone in phones):.1f} s at most, "

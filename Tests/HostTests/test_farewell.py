@@ -1,4 +1,4 @@
-"""What docs/operations.md tells one to do once: taking over a predecessor, another name for the host, removal, packages from
+"""The one-time procedures of docs/operations.md: importing from a predecessor, renaming the host, removal, packages from
 a repository, purge.
 
 usage: scripts/test-host test_farewell
@@ -28,7 +28,7 @@ from documents.transcript import Transcript  # noqa: E402
 
 class FarewellTests(HandbookCase):
     def test_import(self) -> None:
-        """Section 9: the database of a SyncServerII, by its own configuration file and by options."""
+        """Section 9: the database of a SyncServerII is imported, by its own configuration file and by options."""
         page = self.chapter("import")
         fixtures = REPOSITORY / "Tests" / "Server" / "Operations" / "ImportTests" / "Fixtures"
         for name in ("schema", "rows"):
@@ -38,7 +38,7 @@ class FarewellTests(HandbookCase):
         self.machine.write("/root/old.password", "old password\n", 0o600)
         self.machine.write("/home/sync/Server.json", json.dumps({
             "db": {"host": "db", "user": "sync", "password": "old password", "database": "SyncServer"}, "port": 8080}))
-        # What is left of invitations depends on the day.
+        # The number of valid invitations depends on the date.
         rehearsal = page.type("syncctl import --from-config /home/sync/Server.json --dry-run", shown=False)
         self.assertIn("Nothing was written", rehearsal)
         report = page.type("syncctl import --from-config /home/sync/Server.json", shown=False)
@@ -49,7 +49,7 @@ class FarewellTests(HandbookCase):
         page.compare()
 
     def test_other_name(self) -> None:
-        """Section 2: the host gets another name, with a certificate for it."""
+        """Section 2: the host is renamed, with a certificate for the new name."""
         page = self.chapter("other-name")
         page.type("certbot renew --dry-run", shown=False)
         page.type("syncctl setup --host new.example.com --certbot", answers={
@@ -60,7 +60,7 @@ class FarewellTests(HandbookCase):
         page.compare()
 
     def test_removal(self) -> None:
-        """Sections 2 and 4: removed, installed again from a repository, and purged with everything."""
+        """Sections 2 and 4: the package is removed, installed again from a repository, and purged with its data."""
         page = self.chapter("removal")
         page.type("apt remove", {"apt remove": "apt remove syncserver"}, shown=False)
         self.assertEqual(self.inside("systemctl list-units --plain --no-legend 'syncd*'"), "")
@@ -76,7 +76,7 @@ class FarewellTests(HandbookCase):
         readme.type("apt install nginx mariadb-server", shown=False)
         self.inside("eatmydata apt-get install --yes --no-install-recommends gnupg")
         self.answer_gpg()
-        self.inside("gpg --list-keys")  # It tells of its new key ring once.
+        self.inside("gpg --list-keys")  # Reports the creation of its key ring once.
         readme.type("tar -C /etc/syncd -c secrets | gpg -c", {"syncd-secrets": "again"})
         self.inside(f"rm -r {SECRETS}")
         readme.type("gpg -d syncd-secrets.tar.gpg", {"syncd-secrets": "again"}, shown=False)
@@ -89,7 +89,7 @@ class FarewellTests(HandbookCase):
         readme.compare()
 
     def publish_packages(self, page: Transcript) -> None:
-        """The web server of whoever publishes the packages is here, too."""
+        """Sets up the web server that publishes the packages on this host."""
         url = page.mention("make repository URL=").partition("URL=")[2]
         with tempfile.TemporaryDirectory() as home:
             run(REPOSITORY / "scripts" / "repository", "--url", url, self.machine.path("/srv/packages/syncserver"),
@@ -103,13 +103,13 @@ class FarewellTests(HandbookCase):
                            "root /srv/packages; }\n")
         before = self.nginx_workers()
         self.inside("systemctl reload nginx")
-        # After the reload has returned, connections go to former workers, too, until these have been told to end.
+        # After the reload returns, old workers still accept connections until they have been told to end.
         wait_for("nginx has new workers alone", lambda: bool(workers := self.nginx_workers()) and not workers & before,
                  START_SECONDS)
         self.inside("curl -fs -o /dev/null https://packages.example.com/syncserver/syncserver.gpg")
 
     def nginx_workers(self) -> set[str]:
-        """Those that accept connections; the others have another title."""
+        """The workers that accept connections; those that are shutting down have another title."""
         return set(self.inside("pgrep --full '[n]ginx: worker process$'", check=False).split())
 
 

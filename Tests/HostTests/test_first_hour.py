@@ -1,7 +1,7 @@
-"""A person with the README and nothing else: from a bare Debian 12 to a first upload over HTTPS, and what comes next.
+"""A person with only the README: from a bare Debian 12 to a first upload over HTTPS, and the next steps.
 
-Each command is taken from README.md; a certificate authority of this test stands in for Let's Encrypt, and the sandbox for
-the providers.
+Each command is taken from README.md; this test's certificate authority replaces Let's Encrypt, and the sandbox the
+providers.
 
 usage: scripts/test-host test_first_hour
 """
@@ -51,7 +51,7 @@ class FirstHourTests(unittest.TestCase):
         return done.returncode, done.stdout
 
     def test_first_upload(self) -> None:
-        """The README's commands lead to an upload over HTTPS, in a few minutes."""
+        """The README's commands result in an upload over HTTPS within a few minutes."""
         typed = quick_start()
         self.assertLessEqual(len(typed), MOST_COMMANDS, typed)
         begun = time.monotonic()
@@ -70,7 +70,7 @@ class FirstHourTests(unittest.TestCase):
         self.assertIn(len(PICTURE), [file.get("size") for file in files], files)
 
     def test_all_is_well(self) -> None:
-        """After setup doctor finds nothing, and metrics and health answer where the documents say."""
+        """After setup, doctor finds nothing, and metrics and health are available at the documented addresses."""
         status, told = self.doctor()
         self.assertEqual(status, 0, told)
         site = Website(METRICS_URL)
@@ -83,7 +83,7 @@ class FirstHourTests(unittest.TestCase):
             self.assertEqual(site.call("GET", page).status, 200, page)
 
     def test_once_more(self) -> None:
-        """Setup knows the answers of last time, and changes nothing without new ones."""
+        """Setup remembers the previous answers, and changes nothing without new ones."""
         files = ("/etc/syncd/syncd.json", SITE)
         before = [self.container.path(file).read_bytes() for file in files]
         written = self.type("syncctl setup", {"[nothing]: ": ""})
@@ -91,7 +91,7 @@ class FirstHourTests(unittest.TestCase):
         self.assertEqual([self.container.path(file).read_bytes() for file in files], before)
 
     def test_new_secret(self) -> None:
-        """A secret is changed by setup, and the services have it afterwards."""
+        """Setup changes a secret, and the services use it afterwards."""
         self.container.path("/root/facebook").write_text("another secret\n", encoding="ascii")
         written = self.type("syncctl setup --unattended --facebook-app-id 123456789012345 "
                             "--facebook-app-secret-file /root/facebook")
@@ -99,14 +99,14 @@ class FirstHourTests(unittest.TestCase):
         self.inside("cmp", "/root/facebook", "/run/credentials/syncd-api@1.service/secret_facebook-client-secret")
         self.assertEqual(self.status_over_https(HOST, "/HealthCheck"), "200")
         self.assertIn("Facebook rejects this server's registration", self.doctor()[1])
-        # And back: the one before is there.
+        # Back to the previous secret, of which a copy exists.
         self.type("syncctl setup --unattended --facebook-app-id 123456789012345 "
                   "--facebook-app-secret-file /etc/syncd/secrets/facebook-client-secret.previous")
         status, told = self.doctor()
         self.assertEqual(status, 0, told)
 
     def test_wrong_answers(self) -> None:
-        """Wrong options are reported together, and the server runs on as it is."""
+        """Wrong options are reported together, and the server continues unchanged."""
         done = self.inside("syncctl", "setup", "--unattended", "--host", "https://new.example.com", "--facebook-app-id", "x",
                            check=False)
         self.assertEqual(done.returncode, 64, done.stdout)
@@ -114,7 +114,7 @@ class FirstHourTests(unittest.TestCase):
         self.assertIn("--facebook-app-id: x must be an app id", done.stdout)
 
     def test_other_host(self) -> None:
-        """The host's name is changed, with a certificate of its own; until there is one the former name is served."""
+        """The host is renamed, with a new certificate; until that exists, the former name is served."""
         before = self.container.path(SITE).read_text(encoding="utf-8")
         written = self.type("syncctl setup --unattended --host renamed.example.com")
         self.assertIn("with --certbot", written)
@@ -128,7 +128,7 @@ class FirstHourTests(unittest.TestCase):
         self.assertEqual(status, 0, told)
 
     def test_site_of_the_administrator(self) -> None:
-        """A site that was changed by hand is left alone, and what to put in is said."""
+        """A manually changed site is not overwritten, and the required lines are printed."""
         site = self.container.path(SITE)
         mine = site.read_text(encoding="utf-8") + "# mine\n"
         site.write_text(mine, encoding="utf-8")
@@ -136,14 +136,14 @@ class FirstHourTests(unittest.TestCase):
         self.assertIn("was changed by an administrator", written)
         self.assertIn(f"server_name {HOST};", written)
         self.assertEqual(site.read_text(encoding="utf-8"), mine)
-        # And back to the host that the documents are about.
+        # Back to the host name used in the documents.
         site.write_text(mine.removesuffix("# mine\n"), encoding="utf-8")
         self.type(f"syncctl setup --unattended --host {HOST}")
         self.assertEqual(self.status_over_https(HOST, "/HealthCheck"), "200")
 
 
 class TrialTests(unittest.TestCase):
-    """On a laptop: no name in DNS, no authority that could reach it."""
+    """A trial on a laptop: no name in DNS, and not reachable for an authority."""
 
     SETUP = "syncctl setup --sandbox --trial"
     FOLDER = f"/var/lib/syncd/authority/{HOST}"
@@ -157,17 +157,17 @@ class TrialTests(unittest.TestCase):
         return self.machine.run("/bin/sh", "-c", command, check=check)
 
     def ask(self, *options: str) -> str:
-        """The status by which the server answers a program on this host, or curl's own."""
+        """The status of the server's reply to a program on this host, or curl's own status."""
         done = self.machine.run("curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", *options, f"https://{HOST}/HealthCheck",
                                 check=False)
         return done.stdout.strip() if done.returncode == 0 else f"curl {done.returncode}"
 
     def test_trial(self) -> None:
-        """The README's commands lead to an upload, and what this host was made to trust is taken back."""
+        """The README's commands result in an upload, and the trust in the authority can be revoked."""
         self.assertIn(self.SETUP, [command.text for command in commands(REPOSITORY / "README.md")])
         for command in quick_start():
             written = self.machine.type_of_quick_start(self.SETUP if command == "syncctl setup --sandbox" else command)
-            # The reply to an upload is in headers alone.
+            # The reply to an upload consists of headers only.
             if "curl -sSw" in command and "/UploadFile" not in command:
                 self.assertTrue(written.endswith("}\n"), written)
         self.assertIn('"numberUploadsTransferred":1', written)
@@ -188,12 +188,12 @@ class TrialTests(unittest.TestCase):
         self.inside("syncctl authority trust")
         self.assertEqual(self.ask(), "200")
 
-        # The timer replaces a certificate that ends soon, under the restrictions of its unit.
+        # The timer replaces an expiring certificate, under the restrictions of its unit.
         shorten = (f"cd {self.FOLDER} && openssl req -new -key server.key -subj /CN={HOST} | openssl x509 -req -CA root.pem "
                    "-CAkey root.key -set_serial 2 -days 59 -out server.pem")
         root = self.inside(f"cat {self.FOLDER}/root.pem").stdout
         self.inside("systemctl is-enabled syncd-authority.timer")
-        for also in ("", " && rm root.key"):  # With another authority, if that one cannot sign any more; it is trusted, too.
+        for also in ("", " && rm root.key"):  # With a new authority if the old one cannot sign; it is trusted, too.
             self.inside(shorten + also)
             self.inside("systemctl start syncd-authority.service")
             self.inside(f"openssl x509 -in {self.FOLDER}/server.pem -noout -checkend {396 * 86_400}")
@@ -205,7 +205,7 @@ class TrialTests(unittest.TestCase):
 
 
 def load_tests(loader: unittest.TestLoader, _tests, _pattern) -> unittest.TestSuite:
-    """In the order of the source: an operator's first hour."""
+    """In source order: an operator's first hour."""
     del loader
     names = [name for name in vars(FirstHourTests) if name.startswith("test_")]
     return unittest.TestSuite([*map(FirstHourTests, names), TrialTests("test_trial")])

@@ -1,4 +1,4 @@
-"""docs/operations.md without its chapters of backups: setting up, changing, looking after a server.
+"""docs/operations.md except its chapters on backups: setting up, changing and maintaining a server.
 
 usage: scripts/test-host test_handbook
 """
@@ -26,7 +26,7 @@ LIVE = f"/etc/letsencrypt/live/{HOST}"
 
 class HandbookTests(HandbookCase):
     def test_setting_up(self) -> None:
-        """Section 2: steps of setup by hand, setup with options, and back."""
+        """Section 2: setup's steps by hand, setup with options, and reverting."""
         page = self.chapter("setting-up")
         page.type("syncctl doctor", status=1)
         page.type("syncctl users")
@@ -55,19 +55,19 @@ class HandbookTests(HandbookCase):
         page.type("syncctl setup --certificate FILE --key FILE", {
             "--certificate FILE": "--certificate /etc/ssl/private/fullchain.pem",
             "--key FILE": "--key /etc/ssl/private/privkey.pem"}, answers={"[nothing]: ": "", "]: ": ""})
-        # And back: it is there already.
+        # Back to certbot's certificate, which already exists.
         self.inside("syncctl setup --unattended --certbot")
         self.assertIn(LIVE, self.inside("cat /etc/nginx/sites-available/syncd.conf"))
         page.type("certbot renew && systemctl reload nginx", shown=False)
         page.compare()
 
     def test_forgotten_reload(self) -> None:
-        """Setup that was killed between its change and the reload reloads the next time."""
+        """If setup was killed between its change and the reload, the next setup reloads."""
         before = self.pid("syncd-api@1")
         started = self.inside(
             "systemctl show --timestamp=unix --property=ExecMainStartTimestamp --value syncd-jobs@1").strip().lstrip("@")
         wait_for("it is another second", lambda: time.time() >= int(started) + 1, START_SECONDS)
-        # As it is then: changed, and not loaded.
+        # The state after such a kill: changed, and not reloaded.
         self.inside(f"echo >>{CONFIGURATION}")
         written = self.inside("syncctl setup --unattended")
         self.assertIn("reload the server's configuration", written)
@@ -75,7 +75,7 @@ class HandbookTests(HandbookCase):
         self.assertNotIn("reload the server's configuration", self.inside("syncctl setup --unattended"))
 
     def test_removed_socket(self) -> None:
-        """A socket that was removed fails the reload, which could not help; what doctor says to do does."""
+        """A removed socket makes a reload fail, since that cannot help; the remedy given by doctor does."""
         self.inside("rm /run/syncd/api.sock")
         self.inside("systemctl reload syncd", check=False)
         self.assertIn("the socket /run/syncd/api.sock is missing", self.inside("journalctl -u syncd -n 20"))
@@ -88,7 +88,7 @@ class HandbookTests(HandbookCase):
         self.inside("syncctl doctor --ignore sandboxInUse")
 
     def test_unready_unit(self) -> None:
-        """An instance that does not get ready is named by doctor, whose command shows the file that keeps it from that."""
+        """doctor names an instance that does not become ready; its suggested command shows the file that is the cause."""
         unit = "syncd-transfer@1"
         drop_in = f"/etc/systemd/system/{unit}.service.d/trouble.conf"
         self.inside(f"mkdir {drop_in.rpartition('/')[0]}")
@@ -102,12 +102,12 @@ class HandbookTests(HandbookCase):
         self.inside("syncctl doctor --ignore sandboxInUse")
 
     def test_least_privilege(self) -> None:
-        """Section 3: a server with a single account of the database gets one for each role."""
+        """Section 3: a server with a single database account is changed to one account per role."""
         page = self.chapter("least-privilege")
         self.configure(lambda settings: settings["database"].pop("roles"))
         for role in ("api", "transfer", "jobs"):
             self.inside(f"mariadb -e 'DROP USER syncd_{role}@localhost'; rm {SECRETS}/database-password-{role}")
-        # Such as it was before there were accounts of roles.
+        # The state before accounts of roles existed.
         self.inside("mariadb -e 'REVOKE GRANT OPTION ON `syncserver`.* FROM syncd@localhost'")
         page.type("systemctl reload syncd")
         self.assertIn("rightsShared", self.inside("syncctl doctor --json", check=False))
@@ -142,7 +142,8 @@ class HandbookTests(HandbookCase):
         page.type("systemctl restart syncd")
         self.wait_until_healthy()
         self.assertNotEqual(self.pid("syncd-api@2"), pids["syncd-api@2"])
-        # In place of an editor, which systemd 257 also tells the line. What counts is between two comments of systemctl's.
+        # Replaces the editor; systemd 257 passes it a line number, too. Only lines between two comments of systemctl
+        # count.
         insert = "#!/bin/sh\nfor file; do :; done\nsed -i '/^### Anything between here/a {}' \"$file\"\n"
         self.machine.write("/root/editor", insert.format("[Unit]\\nWants=syncd-transfer@3.service"), 0o755)
         self.machine.write("/root/other-editor", insert.format("[Timer]\\nRandomizedDelaySec=1h"), 0o755)
@@ -152,18 +153,18 @@ class HandbookTests(HandbookCase):
         page.type("systemctl edit syncd-backup.timer", {"systemctl": "SYSTEMD_EDITOR=/root/other-editor systemctl"})
 
         page.type("syncctl maintenance on \"We are back at noon (UTC).\"")
-        wait_for("it is closed", lambda: "noon" in self.inside(f"curl -s https://{HOST}/Index"), 5)
+        wait_for("the server is closed", lambda: "noon" in self.inside(f"curl -s https://{HOST}/Index"), 5)
         page.type("syncctl status")
         page.type("syncctl maintenance status")
         page.type("syncctl maintenance off")
         page.type("syncctl maintenance on --this-host", {"…": "We are back."})
         page.type("syncctl maintenance off")
-        wait_for("it is open", lambda: "credentials_missing" in self.inside(f"curl -s https://{HOST}/Index"), 5)
+        wait_for("the server is open", lambda: "credentials_missing" in self.inside(f"curl -s https://{HOST}/Index"), 5)
         page.type("apt install ./syncserver_*.deb", shown=False)
         page.compare()
 
     def test_logs(self) -> None:
-        """Section 5: what needs an operator is in the journal with the priority of errors."""
+        """Section 5: problems that need an operator are in the journal with the priority of errors."""
         page = self.chapter("logs")
         errors = "journalctl -u 'syncd-*' -p err"
         self.inside("journalctl --rotate && journalctl --vacuum-time=1s")
@@ -195,7 +196,7 @@ class HandbookTests(HandbookCase):
         page.compare()
 
     def test_without_root(self) -> None:
-        """Section 10: exit status 77 is for whoever may not read the secrets; not of doctor, and of what needs none."""
+        """Section 10: commands that need secrets, except doctor, exit with status 77 without access to them."""
         def ended(*command: str) -> subprocess.CompletedProcess:
             return self.machine.run("runuser", "-u", "nobody", "--", "syncctl", *command, check=False)
 
@@ -210,7 +211,7 @@ class HandbookTests(HandbookCase):
         self.assertEqual(ended("openapi", "1.0.0").returncode, 0)
 
     def test_trying_providers(self) -> None:
-        """Section 10: test accounts of the sandbox, in a browser or with what their app has, go through everything."""
+        """Section 10: syncctl try checks test accounts of the sandbox, in a browser or with an app's token."""
         page = self.chapter("trying-providers")
         authority = self.machine.path("/etc/syncsandbox/ca.pem")
         sandbox = Website(SANDBOX_URL)
@@ -230,7 +231,7 @@ class HandbookTests(HandbookCase):
         page.compare()
 
     def test_troubles(self) -> None:
-        """Sections 8 and 10: what to type if something is wrong."""
+        """Sections 8 and 10: commands for troubleshooting."""
         page = self.chapter("troubles")
         unit, host = {"UNIT": "syncd-jobs@1"}, {"HOST": HOST}
         for command in ("systemctl status 'syncd-*'", "systemctl status 'syncd-*' nginx", "systemctl status mariadb",
@@ -255,7 +256,7 @@ class HandbookTests(HandbookCase):
         page.compare()
 
     def sign_up(self, name: str, group: str) -> str:
-        """What the server replies to a new person at Google, whose headers are in a file of that name."""
+        """The server's reply to a new Google user, whose headers are in a file with the user's name."""
         self.inside(
             f"curl --silent -o {name} -H 'Accept: text/plain' -H 'Content-Type: application/json' "
             f"http://127.0.0.1:9080/sandbox/accounts -d '{{\"provider\": \"google\", \"name\": \"{name}\"}}'")

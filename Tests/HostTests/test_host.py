@@ -1,5 +1,4 @@
-"""The packages at work on a host of their own, in the order of a server's life: installed, running, in trouble, upgraded,
-removed.
+"""The packages on a separate host, in the order of a server's life: installed, running, in trouble, upgraded, removed.
 
 usage: scripts/test-host [ARGUMENT OF unittest ...]
 """
@@ -36,7 +35,7 @@ RESIDENT_KIB = 40 * 1024
 READY_MILLISECONDS = 500
 BACK_SECONDS = 2.0
 EXPOSURE = 1.2
-# So that changing the table takes a while: deleted files of a group of nobody who is here.
+# So that changing the table takes a while: deleted files of a group without members.
 MANY_FILES = """
     INSERT INTO users (user_id, account_type, provider_user_id, display_name, cloud_folder_name, created_at)
     VALUES (900000, 'Google', 'g-many', 'Many', 'Folder', NOW());
@@ -50,7 +49,7 @@ MANY_FILES = """
       FROM seq_1_to_100000;
 """
 
-# In the place of the tool is a function that says what it was called with.
+# The tool is replaced by a function that prints its first argument.
 ZSH_COMPLETION = r"""
     zmodload zsh/zpty
     zpty shell zsh -f -i
@@ -99,7 +98,7 @@ class HostTests(unittest.TestCase):
     # MARK: Running
 
     def test_demonstration(self) -> None:
-        """Two people share files over TLS, under all the restrictions of the units."""
+        """Two people share files over TLS, under all restrictions of the units."""
         self.assertIn("everything arrived as it was sent", self.host.demonstrate())
 
     def test_exposure(self) -> None:
@@ -111,10 +110,10 @@ class HostTests(unittest.TestCase):
             self.assertLessEqual(exposure, EXPOSURE, verdict)
 
     def test_memory_and_start(self) -> None:
-        """A responder uses little memory after its start, and is ready quickly."""
+        """A responder is ready quickly, and uses little memory after its start."""
         for instance in RESPONDERS:
             milliseconds = []
-            for _ in range(5):  # the machine may be busy with other things at one time
+            for _ in range(5):  # the machine may be busy at times
                 self.inside("systemctl", "restart", unit_name(instance))
                 begun, ready = self.host.show(instance, "ExecMainStartTimestampMonotonic", "ActiveEnterTimestampMonotonic")
                 milliseconds.append((int(ready) - int(begun)) / 1_000)
@@ -136,10 +135,10 @@ class HostTests(unittest.TestCase):
         self.assert_all_new(before)
 
     def test_reload_of_one_instance(self) -> None:
-        """A single instance can be reloaded; systemctl returns when it serves again, with new secrets."""
+        """A single instance can be reloaded; systemctl returns once it serves again with new secrets."""
         before = self.host.pids()
         secret = self.host.container.path("/etc/syncd/secrets/facebook-client-secret").read_text(encoding="ascii")
-        # Ends of lines at the end do not count: the secret works as before.
+        # Trailing line breaks do not count: the secret works as before.
         self.host.write("/etc/syncd/secrets/facebook-client-secret", secret + "\n", 0o600)
         self.inside("systemctl", "reload", "syncd-api@2")
         after = self.host.pids()
@@ -149,12 +148,12 @@ class HostTests(unittest.TestCase):
         self.inside(
             "cmp", "/etc/syncd/secrets/facebook-client-secret",
             "/run/credentials/syncd-api@2.service/secret_facebook-client-secret")
-        # The others have not read it yet.
+        # The other instances have not read it yet.
         self.assertEqual(self.diagnose(), (1, {"configurationNotLoaded"}))
         self.inside("systemctl", "reload", "syncd")
 
     def test_least_privilege(self) -> None:
-        """Each role gets only the secrets that it needs, and its own account; private networks are denied."""
+        """Each role receives only the secrets that it needs, and its own account; private networks are denied."""
         shared = {"sealing-key", "google-client-secret", "dropbox-app-secret", "microsoft-client-secret"}
         expected = {
             "api": shared | {"facebook-client-secret"}, "transfer": shared | {"facebook-client-secret"}, "jobs": shared,
@@ -171,7 +170,7 @@ class HostTests(unittest.TestCase):
         self.assertEqual(doctor.count("may do what its role needs, and no more"), 3, doctor)
 
     def diagnose(self) -> tuple[int, set[str]]:
-        """The exit status of doctor, and what it finds; that the host has the sandbox is known."""
+        """The exit status of doctor, and its findings, except the presence of the sandbox."""
         done = self.inside("syncctl", "doctor", "--json", "--ignore", "sandboxInUse", check=False)
         self.report = done.stdout
         return done.returncode, {
@@ -179,12 +178,12 @@ class HostTests(unittest.TestCase):
             if diagnosis["verdict"] in ("warning", "bad") and not diagnosis["ignored"]}
 
     def test_doctor(self) -> None:
-        """doctor finds nothing on a stock Debian with our packages; of real trouble it names the cause."""
+        """doctor finds nothing on a stock Debian with our packages; for real problems it names the cause."""
         self.assertEqual(self.diagnose(), (0, set()))
         drop_in = "/etc/systemd/system/syncd-jobs@1.service.d"
         site = "/etc/nginx/sites-enabled/syncd.conf"
         jobs = "systemctl daemon-reload; systemctl restart syncd-jobs@1 || true"
-        # The sandbox is behind the same nginx as the server, and providers cannot be reached without it.
+        # The sandbox uses the same nginx as the server; without it, providers are unreachable.
         without_nginx = {"unitStopped", "frontDoorClosed", "metricsUnanswered", "sandboxSilent", "providerUnreachable"}
         trouble = (
             ("systemctl stop nginx", "systemctl start nginx", without_nginx),
@@ -199,7 +198,7 @@ class HostTests(unittest.TestCase):
              {"unitStopped", "responderSilent", "countersMissing"}),
             ("systemctl stop mariadb", "systemctl start mariadb",
              {"unitStopped", "databaseUnavailable", "responderUnhealthy", "frontDoorUnhealthy"}),
-            # Files, changed by somebody who has not gone on.
+            # Files changed without the following steps.
             self.broken_file(CONFIGURATION, "sed -i 's/\"database\"/\"databse\"/'", {"configurationInvalid"}),
             self.broken_file(CONFIGURATION, "sed -i 's/^{/{\"maximumUploadBytes\": 6000000000,/'",
                              {"uploadLimitTooSmall", "configurationNotLoaded"}),
@@ -214,7 +213,7 @@ class HostTests(unittest.TestCase):
             self.broken_file(CERTIFICATE, "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 "
                              f"-subj /CN=other.example -keyout {KEY} -out",
                              {"certificateForOtherName", "certificateNotLoaded"}, KEY),
-            # The database, and what it lets the roles do.
+            # The database, and the roles' rights in it.
             (sql("DELETE FROM schema_migrations ORDER BY version DESC LIMIT 1",
                  before="CREATE TABLE kept AS SELECT * FROM schema_migrations"),
              sql("REPLACE INTO schema_migrations SELECT * FROM kept; DROP TABLE kept"), {"schemaDiffers"}),
@@ -238,14 +237,14 @@ class HostTests(unittest.TestCase):
         self.assertGreaterEqual(len(trouble), 20)
 
     def broken_file(self, path: str, change: str, findings: set[str], *others: str) -> tuple[str, str, set[str]]:
-        """How to change a file, and perhaps others, how to bring them back, and what doctor finds in between."""
+        """The command that changes a file, the one that restores it and `others`, and doctor's findings in between."""
         files = (path, *others)
         keep = " && ".join(f"cp --preserve {file} /root/{Path(file).name}.kept" for file in files)
         bring_back = " && ".join(f"mv /root/{Path(file).name}.kept {file}" for file in files)
         return f"{keep} && {change} {path} >/dev/null", f"{bring_back} && systemctl reload syncd", findings
 
     def test_connections_of_nginx(self) -> None:
-        """A stock nginx accepts few; after the command printed by setup, doctor reports no problem."""
+        """A stock nginx accepts few connections; after the command printed by setup, doctor reports no problem."""
         connections = "each of nginx's processes accepts {} connections"
         self.assertIn(connections.format(768), self.inside("syncctl", "doctor", check=False).stdout)
         told = self.inside("syncctl", "setup", "--unattended", "--sandbox", "--host", "localhost", "--dry-run").stdout
@@ -273,7 +272,7 @@ class HostTests(unittest.TestCase):
             self.host.configure(good)
 
     def test_misplaced_key(self) -> None:
-        """A key that root finds and the services would not is refused before anything restarts."""
+        """A key that root can read but the services cannot is rejected before anything restarts."""
         good = self.host.configuration()
         before = self.host.pids()
         key = self.inside("syncctl", "keys", "generate").stdout
@@ -286,7 +285,7 @@ class HostTests(unittest.TestCase):
             self.assertNotEqual(self.inside("systemctl", "reload", "syncd", check=False).returncode, 0)
             self.assertEqual(self.host.pids(), before)
             self.assert_serving()
-            # A file that is read in place has to be readable for the services' user.
+            # A file used in place must be readable for the services' user.
             self.host.write("/etc/syncd/sealing-key-2026", key, 0o600)
             self.host.configure(good | {"sealing": {"keyFile": "/etc/syncd/sealing-key-2026"}})
             told = self.inside("syncctl", "config", "check", check=False)
@@ -298,10 +297,10 @@ class HostTests(unittest.TestCase):
         self.assertEqual(self.inside("syncctl", "config", "check", check=False).returncode, 0)
 
     def test_key_rotation(self) -> None:
-        """The sealing key is replaced step by step under load; services that restart between any two steps start."""
+        """The sealing key is replaced step by step under load; services can restart between any two steps."""
         def step(name: str) -> dict:
             told = json.loads(self.inside("syncctl", "keys", "rotate", name, "--json").stdout)
-            # As after a crash: without a look at the units.
+            # Simulates a crash: the state of the units is not checked.
             for instance in ("syncd-api@1", "syncd-transfer@1", "syncd-jobs@1"):
                 self.inside("systemctl", "restart", unit_name(instance))
             self.assertEqual(self.inside("syncctl", "config", "check", check=False).returncode, 0)
@@ -329,12 +328,12 @@ class HostTests(unittest.TestCase):
             found = self.inside("ls", f"/run/credentials/syncd-{role}@1.service").stdout.split()
             self.assertEqual([name for name in found if "sealing" in name],
                              [f"secret_{Path(begun['keyFile']).name}"])
-        # At most notes, which do not count.
+        # At most notes, which do not affect the status.
         fsck = self.inside("syncctl", "fsck", check=False)
         self.assertEqual(fsck.returncode, 0, fsck.stdout)
 
     def test_reload_of_what_cannot_work(self) -> None:
-        """A database that is not there, and a sealing key that opens nothing, are refused before anything is restarted."""
+        """A missing database and an unsuitable sealing key are rejected before anything restarts."""
         self.host.demonstrate()
         good = self.host.configuration()
         before = self.host.pids()
@@ -358,7 +357,7 @@ class HostTests(unittest.TestCase):
             self.inside("rm", "/etc/syncd/secrets/another-key")
 
     def test_reload_ends_at_the_first_unhealthy_instance(self) -> None:
-        """An instance that starts and reaches no database is the last one that a reload restarts."""
+        """A reload stops after the first restarted instance that cannot reach the database."""
         drop_in = "/etc/systemd/system/syncd-api@1.service.d"
         self.host.write(f"{drop_in}/apart.conf", "[Service]\nInaccessiblePaths=/run/mysqld\n")
         before = self.host.pids()
@@ -376,17 +375,17 @@ class HostTests(unittest.TestCase):
         self.assert_serving()
 
     def test_maintenance(self) -> None:
-        """All of the server, and then this host without any process of it, replies with the operator's text."""
+        """The server, and then this host without any of its processes, replies with the operator's text."""
         text = "We are back at noon."
         self.inside("syncctl", "maintenance", "on", text)
         try:
-            # Each process learns it by itself.
-            wait_for("it is closed", lambda: self.site.call("GET", "/Index").status == 503, 5)
-            wait_for("apps are told", lambda: self.site.call("GET", "/FailoverMessage").body.decode() == text, 5)
+            # Each process detects the change itself.
+            wait_for("the server is closed", lambda: self.site.call("GET", "/Index").status == 503, 5)
+            wait_for("apps get the text", lambda: self.site.call("GET", "/FailoverMessage").body.decode() == text, 5)
             self.assert_serving()
         finally:
             self.inside("syncctl", "maintenance", "off")
-        wait_for("it is open", lambda: self.site.call("GET", "/Index").status == 401, 5)
+        wait_for("the server is open", lambda: self.site.call("GET", "/Index").status == 401, 5)
         self.inside("syncctl", "maintenance", "on", "--this-host", text)
         self.inside("systemctl", "stop", "syncd.target")
         try:
@@ -398,19 +397,19 @@ class HostTests(unittest.TestCase):
             self.inside("systemctl", "start", "syncd.target")
             self.inside("syncctl", "maintenance", "off")
         self.wait_until_active()
-        wait_for("it is open", lambda: self.site.call("GET", "/Index").status == 401, 5)
+        wait_for("the server is open", lambda: self.site.call("GET", "/Index").status == 401, 5)
 
     # MARK: Backups
 
     def test_backup(self) -> None:
-        """The timer's service makes a backup with the least it needs, and copies it elsewhere; doctor and metrics know."""
+        """The timer's service makes a backup with minimal rights and copies it; doctor and metrics report both."""
         self.assertEqual(self.host.show("syncd-backup.timer", "UnitFileState"), ["disabled"])
         self.inside("systemctl", "enable", "--now", "syncd-backup.timer")
         self.assertEqual(self.diagnose(), (1, {"backupOld"}))
         self.copy_by('send) mkdir -p elsewhere; cat >"elsewhere/$2" ;; fetch) cat "elsewhere/$2" ;;')
 
         self.inside("systemctl", "start", "syncd-backup.service")
-        wait_for("the backup is elsewhere, too", lambda: self.record("copied") is not None, START_SECONDS)
+        wait_for("the backup is copied", lambda: self.record("copied") is not None, START_SECONDS)
 
         (name,) = self.inside("ls", "/var/backups/syncd").stdout.split()
         self.assertRegex(name, r"^syncd-\d{4}-\d\d-\d\dT\d{6}Z\.backup\.gz$")
@@ -433,7 +432,7 @@ class HostTests(unittest.TestCase):
         self.assertEqual(full.returncode, 1, full.stdout)
 
     def test_backups_that_fail(self) -> None:
-        """A copy that is refused, or comes back different, and backups that are no longer made: doctor says so."""
+        """doctor reports a rejected or different copy, and missing backups."""
         for verbs in ("send) exit 3 ;;", "send) cat >/dev/null ;; fetch) echo other ;;"):
             self.copy_by(verbs)
             self.assertNotEqual(self.inside("systemctl", "start", "syncd-backup-copy", check=False).returncode, 0)
@@ -459,7 +458,7 @@ class HostTests(unittest.TestCase):
         return json.loads(path.read_text()) if path.exists() else None
 
     def test_disaster(self) -> None:
-        """From a bare host, a backup and the copy of the secrets comes a server with which phones go on."""
+        """A bare host, a backup and the copy of the secrets give a server with which phones continue."""
         sandbox = Website(SANDBOX_URL)
         account = sandbox.json("POST", "/sandbox/accounts", {"provider": "google", "name": "Survivor"})
         phone, group = Phone("before", self.site, sandbox, account["id"]), new_uuid()
@@ -468,7 +467,7 @@ class HostTests(unittest.TestCase):
         self.host.write("/etc/systemd/system/syncd.target.d/more.conf", "[Unit]\nWants=syncd-api@3.service\n")
         self.inside("syncctl", "backup", "make", "/root/host.backup.gz")
         self.inside("rm", "-r", "/etc/systemd/system/syncd.target.d")
-        # What a provider has is not lost with a host; here, it is the sandbox on it.
+        # A provider's data survives the loss of a host; here, the provider is the sandbox on it.
         self.inside("systemctl", "stop", "syncsandbox.service")
         new = Host("new")
         self.addCleanup(self.host.container.enter_network)
@@ -487,7 +486,7 @@ class HostTests(unittest.TestCase):
 
         secrets = new.container.path("/etc/syncd/secrets")
         for secret in self.host.container.path("/etc/syncd/secrets").iterdir():
-            # Passwords of the database are made anew.
+            # Database passwords are generated again.
             if not secret.name.startswith("database-password"):
                 run("cp", secret, secrets)
         key = secrets / Path(self.host.configuration()["sealing"]["keyFile"]).name
@@ -513,7 +512,7 @@ class HostTests(unittest.TestCase):
         self.assertEqual(phone.index(group)["masterVersion"], 1)
 
     def restore_without_certificate(self, host: Host) -> None:
-        """Everything else is restored, nginx can still start, and what is said to be next ends it."""
+        """Everything else is restored, nginx can still start, and the printed next command completes the rest."""
         host.container.run("mariadb", "-e", "DROP DATABASE syncserver")
         host.container.run("sh", "-c", f"rm /etc/nginx/sites-enabled/syncd.conf; mv {CERTIFICATE} /root/; nginx -s reload")
         told = host.container.run("syncctl", "backup", "restore", "/root/host.backup.gz", check=False)
@@ -525,7 +524,7 @@ class HostTests(unittest.TestCase):
         (commands,) = re.findall(r"NEXT       obtain the certificate that the site names, then: (.*)", told.stdout)
         host.container.run("sh", "-c", commands)
         # nginx opens its sockets after the reload has returned.
-        wait_for("the front door is open", self.is_reachable, START_SECONDS)
+        wait_for("the server is reachable", self.is_reachable, START_SECONDS)
 
     def is_reachable(self) -> bool:
         try:
@@ -534,7 +533,7 @@ class HostTests(unittest.TestCase):
             return False
 
     def publish(self, phone: Phone, group: str, version: int) -> None:
-        """Uploads a file, commits it, and downloads all files of the group again."""
+        """Uploads and commits a file, and downloads all files of the group again."""
         phone.upload(CONTENTS, fileUUID=new_uuid(), fileVersion=0, mimeType="image/jpeg", masterVersion=version,
                      sharingGroupUUID=group)
         phone.ask("POST", "DoneUploads", masterVersion=version, sharingGroupUUID=group)
@@ -566,7 +565,7 @@ class HostTests(unittest.TestCase):
             before = self.host.pid("syncd-api@1")
             self.inside("kill", "-STOP", str(before))
             wait_for(
-                "the watchdog acts", lambda: self.host.pid("syncd-api@1") not in (0, before)
+                "the watchdog has restarted the responder", lambda: self.host.pid("syncd-api@1") not in (0, before)
                 and self.host.is_active("syncd-api@1"), 20)
             self.assertIn(
                 "Watchdog timeout", self.inside("journalctl", "--no-pager", "--unit", "syncd-api@1.service").stdout)
@@ -577,7 +576,7 @@ class HostTests(unittest.TestCase):
         self.assert_serving()
 
     def test_logs_rotate(self) -> None:
-        """Log files, ours and nginx's, are rotated under load, and each request is in both exactly once."""
+        """Our log files and nginx's are rotated under load, and each request is in both exactly once."""
         good = self.host.configuration()
         self.host.configure(good | {"log": {"file": "/var/log/syncd/syncd.log"}})
         try:
@@ -633,7 +632,7 @@ class HostTests(unittest.TestCase):
             true
         """
         self.assertEqual(self.inside("sh", "-c", search).stdout, "")
-        # A search that finds nothing where there is something would prove nothing.
+        # An empty result would prove nothing if the search did not work.
         found = self.inside("grep", "--recursive", "--files-with-matches", "--fixed-strings",
                             "--file=/root/patterns", "/etc/syncd/secrets").stdout.split()
         self.assertEqual(len(found), len(texts))
@@ -643,7 +642,7 @@ class HostTests(unittest.TestCase):
             self.assertRegex(limits, r"Max core file size\s+0\s+0\s")
 
     def metrics(self) -> str:
-        """What the host's own monitoring reads; empty if the server has no metrics."""
+        """The metrics read by the host's own monitoring; empty if the server has none."""
         if not self.host.container.path("/etc/nginx/syncd/syncd-metrics.conf").exists():
             return ""
         reply = Website(METRICS_URL).call("GET", "/metrics")
@@ -651,7 +650,7 @@ class HostTests(unittest.TestCase):
         return reply.body.decode()
 
     def test_only_administrators_read_logs_and_secrets(self) -> None:
-        """nginx's error log, which quotes requests, and the secrets are closed to others."""
+        """nginx's error log, which quotes requests, and the secrets are not readable by others."""
         for path, mode in (("/var/log/nginx/syncd.error.log", "640"), ("/etc/syncd/secrets", "700"),
                            ("/etc/syncd/secrets/sealing-key", "600"), ("/var/log/syncd", "750")):
             self.assertEqual(self.inside("stat", "--format=%a", path).stdout.strip(), mode, path)
@@ -666,7 +665,7 @@ class HostTests(unittest.TestCase):
             self.assertRegex(manual, rf"(?m)^\.It Cm {command}( |$)")
 
     def test_news(self) -> None:
-        """What an administrator has to know of a release is where apt-listchanges(1) looks."""
+        """Release information for administrators is where apt-listchanges(1) looks for it."""
         news = self.inside("zcat", "/usr/share/doc/syncserver/NEWS.Debian.gz").stdout
         self.assertRegex(news, r"\Asyncserver \(\d+(\.\d+)+\) ")
         self.assertIn("syncctl migrate", news)
@@ -683,13 +682,13 @@ class HostTests(unittest.TestCase):
             "bash", "-c", ". /usr/share/bash-completion/completions/syncctl; COMP_WORDS=(syncctl back) COMP_CWORD=1; "
             "_syncctl syncctl back syncctl; echo ${COMPREPLY[*]}").stdout
         self.assertEqual(offered.split(), ["backup"])
-        # As at a terminal: of what is begun, the key Tab makes the whole word.
+        # Like on a terminal: the Tab key completes the word.
         completed = self.inside("timeout", "30", "zsh", "-fc", ZSH_COMPLETION, check=False)
         self.assertEqual(completed.returncode, 0, completed.stdout)
         self.assertIn("did backup.", completed.stdout)
 
     def test_bill_of_materials(self) -> None:
-        """The packages say which Swift packages are linked into their programs, in the versions that were built."""
+        """The packages list the Swift packages linked into their programs, in the versions that were built."""
         state = json.loads((REPOSITORY / ".build" / "workspace-state.json").read_text(encoding="utf-8"))
         versions = {entry["packageRef"]["identity"]: entry["state"]["checkoutState"]["version"]
                     for entry in state["object"]["dependencies"]}
@@ -702,13 +701,13 @@ class HostTests(unittest.TestCase):
             self.assertIn("Swift runtime, standard library and Foundation", [each["name"] for each in bill["components"]])
 
     def test_profile(self) -> None:
-        """AppArmor can read the profile of syncd."""
+        """AppArmor can parse syncd's profile."""
         run("apparmor_parser", "--skip-kernel-load", "--skip-cache", REPOSITORY / "etc/apparmor/usr.bin.syncd")
 
     # MARK: Upgrade and removal
 
     def test_repository(self) -> None:
-        """Packages come from a repository that the host trusts, and from no other."""
+        """Packages are installed only from a repository that the host trusts."""
         folder = self.host.container.path("/srv/repository")
         with tempfile.TemporaryDirectory() as home:
             environment = os.environ | {"GNUPGHOME": home}
@@ -727,7 +726,7 @@ class HostTests(unittest.TestCase):
             self.assertIn(f"file:/srv/repository {RELEASE}", output)
             self.assert_serving()
 
-            # As somebody who has taken over the web server would.
+            # Acts like an attacker who has taken over the web server.
             (folder / "conf" / "distributions").unlink()
             run("gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "Somebody else", env=environment)
             run(REPOSITORY / "scripts" / "repository", "--key", "Somebody else", "--url", "file:///srv/repository", folder,
@@ -744,7 +743,7 @@ class HostTests(unittest.TestCase):
             return self.host.install(newer)
 
     def test_upgrade_under_load(self) -> None:
-        """A newer package restarts all instances without dropping a request, and keeps what the administrator wrote."""
+        """A newer package restarts all instances without dropping a request, and keeps the administrator's changes."""
         snippet = self.host.container.path("/etc/nginx/syncd/syncd-locations.conf")
         snippet.write_text(snippet.read_text() + "# the administrator's own line\n")
         kept = {path: self.host.container.path(path).read_bytes()
@@ -772,7 +771,7 @@ class HostTests(unittest.TestCase):
         self.inside("mariadb", "syncserver", "-e", "REPLACE INTO schema_migrations SELECT * FROM kept; DROP TABLE kept")
 
     def test_migration_under_load(self) -> None:
-        """The next release, with one more migration: installed, migrated and reloaded in the documented order under load."""
+        """The next release, with one more migration, is installed, migrated and reloaded in the documented order."""
         self.inside("mariadb", "syncserver", "-e", MANY_FILES)
         before = self.host.pids()
         load = Load()
@@ -782,7 +781,7 @@ class HostTests(unittest.TestCase):
             self.assertIn("syncctl migrate", output)
             load.wait_for_rounds(4)
             self.assertEqual(self.host.pids(), before)
-            # One that ends now cannot start again before the migration, and answers nobody.
+            # An instance that ends now cannot start again before the migration.
             self.inside("systemctl", "kill", "--kill-whom=main", "--signal=TERM", "syncd-api@2")
             wait_for("it has ended", lambda: self.host.pid("syncd-api@2") != before["syncd-api@2"], START_SECONDS)
             load.wait_for_rounds(4)
@@ -805,13 +804,13 @@ class HostTests(unittest.TestCase):
         self.assertGreaterEqual(int(labelled), 100_000)
         self.inside("syncctl", "migrate", "--check")
 
-        # Back to the present release, for what follows.
+        # Back to the current release, for the following tests.
         self.inside("mariadb", "syncserver", "-e", UNDO_MIGRATION)
         self.upgrade("1000.0.3", "syncserver_*.deb")
         self.wait_until_active()
 
     def test_remove_and_install(self) -> None:
-        """Removal stops everything and keeps the configuration; what ran then runs again with the next installation."""
+        """Removal stops everything and keeps the configuration; units run again after the next installation."""
         self.inside("eatmydata", "apt-get", "remove", "--yes", "syncserver")
         self.assertEqual(self.running_units(), "")
         self.inside("test", "-e", CONFIGURATION, "-a", "-e", "/etc/syncd/secrets/sealing-key")
@@ -822,25 +821,25 @@ class HostTests(unittest.TestCase):
         self.inside("systemctl", "is-enabled", "syncd.target")
         self.assert_serving()
 
-        # Not what an administrator has stopped.
+        # Except those that the administrator has stopped.
         self.inside("systemctl", "stop", "syncd.target", "syncd-api.socket", "syncd-transfer.socket")
         self.inside("eatmydata", "apt-get", "remove", "--yes", "syncserver")
         self.host.install([*PACKAGES.glob("syncserver_*.deb")])
         self.assertFalse(self.host.is_active("syncd-api@1"))
 
     def test_purge(self) -> None:
-        """Purge removes all but database and secrets, and these too if the administrator says so."""
+        """Purge removes everything except the database and secrets; with confirmation, it removes these, too."""
         self.inside("eatmydata", "apt-get", "purge", "--yes", "syncserver", "syncsandbox")
         self.inside("nginx", "-q", "-t")
         self.inside("systemctl", "is-active", "nginx", "mariadb")
-        # Backups stay; without any, the next purge takes their folder.
+        # Backups stay; without any, the next purge removes their folder.
         self.assertIn(".backup.gz", self.inside("ls", "/var/backups/syncd").stdout)
         self.inside("rm", "-r", "/var/backups/syncd")
         self.assertEqual(self.left(), ["/etc/syncd", "/etc/syncd/secrets"])
         self.inside("test", "-s", "/etc/syncd/secrets/sealing-key")
         self.assertIn("users", self.inside("mariadb", "syncserver", "-e", "SHOW TABLES").stdout)
 
-        # At a terminal it asks, and keeps everything if the answer is no.
+        # On a terminal it asks, and keeps everything if the answer is no.
         self.host.install([*PACKAGES.glob("syncserver_*.deb")])
         status, told = self.host.container.converse(
             {"[yes/no] ": "no"}, "/bin/sh", "-c", "DEBIAN_FRONTEND=teletype eatmydata apt-get purge --yes syncserver",
@@ -862,7 +861,7 @@ class HostTests(unittest.TestCase):
         self.assertEqual(self.inside("mariadb", "-e", "SELECT user FROM mysql.user WHERE user LIKE 'sync%'").stdout, "")
 
     def test_first_upload(self) -> None:
-        """What autopkgtest(1) runs, on a host without any of our files."""
+        """The tests of autopkgtest(1) pass on a host without any of our files."""
         self.host.write("/etc/hosts", "127.0.0.1 localhost\n")
         tree = self.host.container.path("/root/tree")
         for part in ("debian/tests", "scripts"):
@@ -871,7 +870,7 @@ class HostTests(unittest.TestCase):
         self.inside("sh", "-c", "cd /root/tree && debian/tests/first-upload")
 
     def test_readme_of_the_sandbox(self) -> None:
-        """What README.Debian of syncsandbox says can be typed as it is, and is what setup does."""
+        """The commands in README.Debian of syncsandbox can be typed as written, and do the same as setup."""
         readme = self.host.container.path("/usr/share/doc/syncsandbox/README.Debian").read_text(encoding="utf-8")
         typed = re.findall(r"(?m)^    (.*)$", readme)
         self.assertEqual(
@@ -886,7 +885,7 @@ class HostTests(unittest.TestCase):
         self.inside("sh", "-c", typed[6])
 
     def left(self) -> list[str]:
-        """Files and folders of ours, but the secrets themselves."""
+        """Our files and folders, except the secrets themselves."""
         return sorted(self.inside(
             "find", "/etc", "/lib/systemd", "/usr", "/var", "(", "-path", "*/syncd*", "-o", "-path", "*/sync[sc]*", ")",
             "!", "-path", "/etc/syncd/secrets/*", "!", "-path", "/var/log/nginx/*", "!", "-path", "/var/lib/mysql/*",
@@ -899,12 +898,12 @@ class HostTests(unittest.TestCase):
 
 
 def sql(statements: str, before: str = "DO 0") -> str:
-    """The command that runs them as the database's administrator."""
+    """The command that runs the statements as the database's administrator."""
     return f"mariadb syncserver -e '{before}; {statements}'"
 
 
 def load_tests(loader: unittest.TestLoader, _tests, _pattern) -> unittest.TestSuite:
-    """In the order of the source: each leaves the host as the next one needs it."""
+    """In source order: each test leaves the host in the state that the next one requires."""
     del loader
     names = [name for name in vars(HostTests) if name.startswith("test_")]
     return unittest.TestSuite(map(HostTests, names))

@@ -1,4 +1,4 @@
-"""Section 7 of docs/operations.md: backups, their copies elsewhere, and a server from them.
+"""Section 7 of docs/operations.md: backups, their copies elsewhere, and restoring a server.
 
 usage: scripts/test-host test_recovery
 """
@@ -27,7 +27,7 @@ PHOTO = f"200 {len(PICTURE)}"
 
 class RecoveryTests(HandbookCase):
     def test_backup(self) -> None:
-        """Section 7: a backup every hour, its copies by ssh and by rclone, and by hand."""
+        """Section 7: an hourly backup, copies by ssh and by rclone, and a backup by hand."""
         self.other_host()
         page = self.chapter("backup")
         page.type("apt install gnupg", shown=False)
@@ -69,7 +69,7 @@ class RecoveryTests(HandbookCase):
         page.compare()
 
     def other_host(self) -> None:
-        """The names in DNS of all other hosts lead here, too: to a user `backup`, and to root."""
+        """All other host names in DNS lead to this host as well: to a user `backup`, and to root."""
         self.inside("mkdir -p /srv/other")
         self.inside("eatmydata apt-get install --yes --no-install-recommends openssh-server rclone")
         self.inside("usermod --home /srv/other --shell /bin/sh backup; chown backup: /srv/other")
@@ -79,7 +79,7 @@ class RecoveryTests(HandbookCase):
         self.answer_gpg()
 
     def test_restore(self) -> None:
-        """Section 7: a bare Debian takes the place of the host that was lost; then, with keys lost, and over TCP."""
+        """Section 7: a bare Debian replaces the lost host; then also with lost keys, and over TCP."""
         bare = Machine("bare", self.machine.authority)
         self.addCleanup(self.machine.container.enter_network)
         self.addCleanup(bare.end)
@@ -91,7 +91,7 @@ class RecoveryTests(HandbookCase):
         for file in ("/root/syncd-secrets.tar.gpg", f"{BACKUPS}/{name}"):
             run("cp", lost.path(file), bare.path("/root"))
         run("cp", "--archive", lost.path("/root/.gnupg"), bare.path("/root"))
-        # What a provider has is not lost with a host; here, it is the sandbox on it.
+        # A provider's data survives the loss of a host; here, the provider is the sandbox on it.
         lost.run("systemctl", "stop", "syncsandbox.service")
 
         page.type("apt install ./syncserver_*.deb nginx mariadb-server certbot", shown=False)
@@ -115,7 +115,7 @@ class RecoveryTests(HandbookCase):
         page.compare()
 
     def restore_with_lost_key(self, page: Transcript, name: str) -> None:
-        """Restoring goes on with another key if it is told to; then only owners can bring back access to their files."""
+        """With --key-lost, restoring continues with another key; then only owners can restore access to their files."""
         self.empty_database()
         self.inside(f"mv {SECRETS}/sealing-key /root")
         page.type("syncctl keys generate | install")
@@ -126,7 +126,7 @@ class RecoveryTests(HandbookCase):
         page.type("systemctl reload syncd", status=1)
         page.type("systemctl restart syncd-api@1")
         self.assertEqual(self.photo_of_alice().split()[0], "502")
-        # Her app signs in again, as it does after such an answer.
+        # Her app signs in again, as apps do after this reply.
         sandbox = Website(SANDBOX_URL)
         (account,) = [each["id"] for each in sandbox.json("GET", "/sandbox/accounts") if each["name"] == "Alice"]
         headers = sandbox.json("GET", f"/sandbox/accounts/{account}")["headers"]
@@ -141,7 +141,7 @@ class RecoveryTests(HandbookCase):
         self.inside("systemctl stop syncd.target 'syncd-*'; mariadb -e 'DROP DATABASE syncserver; CREATE DATABASE syncserver'")
 
     def restore_over_tcp(self, page: Transcript, name: str) -> None:
-        """The database of another host is created there first; the accounts are those of the configuration."""
+        """The database on another host is created there first, with the accounts in the configuration."""
         self.empty_database()
 
         def elsewhere(settings: dict) -> None:
@@ -160,7 +160,7 @@ class RecoveryTests(HandbookCase):
         readme.compare()
 
     def photo_of_alice(self) -> str:
-        """The status with which her phone downloads it, and how many bytes come."""
+        """The status and size of her phone's download."""
         # nginx opens its sockets after a reload has returned.
         self.wait_until_healthy()
         return self.inside(

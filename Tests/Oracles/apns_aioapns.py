@@ -1,7 +1,6 @@
-"""Checks the sandbox's APNs with aioapns, unmodified: a client of Apple's push service that is not ours.
+"""Checks the sandbox's APNs with aioapns, an independent client of Apple's push service, unmodified.
 
-Names resolve to the sandbox. Exit status 0 if all is as Apple would do it; 1 and a line per failure
-otherwise.
+Names resolve to the sandbox. Exit status 0 if the sandbox behaves like Apple; otherwise 1, and a line per failure.
 """
 
 import asyncio
@@ -35,7 +34,7 @@ class Loop(asyncio.SelectorEventLoop):
         super().__init__()
         self.hosts = set()
         self.failures = []
-        # What breaks off in a connection is no failure of a request: the client connects anew.
+        # An interrupted connection does not fail a request: the client reconnects.
         self.set_exception_handler(lambda _, context: self.failures.append(repr(context.get("exception"))))
 
     async def getaddrinfo(self, host, port, **options):
@@ -47,7 +46,7 @@ async def conversation():
     key = new_key()
     (pathlib.Path(os.environ["SANDBOX_STATE"]) / "apns-key.pem").write_text(key, encoding="ascii")
 
-    # Apple takes a connection that does not say so for HTTP/2, too; nginx wants to hear it (RFC 9113, section 3.2).
+    # Apple assumes HTTP/2 without ALPN, too; nginx requires ALPN (RFC 9113, section 3.2).
     context = ssl.create_default_context(cafile=CA)
     context.set_alpn_protocols(["h2"])
 
@@ -72,27 +71,27 @@ async def conversation():
     apple = client()
     tokens = [device() for _ in range(20)]
     results = await asyncio.gather(*(send(token, priority=10, collapse_key="a", time_to_live=60) for token in tokens))
-    check(all(result.is_successful for result in results), "twenty notifications at once are taken")
-    check(len({result.notification_id for result in results}) == 20, "each answer has the notification's own id")
-    check(all(arrived(token) == ["Hello"] for token in tokens), "the sandbox shows them, each once")
-    check(len(apple.pool.connections) == 1, "one connection serves them all")
+    check(all(result.is_successful for result in results), "twenty simultaneous notifications are accepted")
+    check(len({result.notification_id for result in results}) == 20, "each reply has the notification's own id")
+    check(all(arrived(token) == ["Hello"] for token in tokens), "the sandbox lists each of them once")
+    check(len(apple.pool.connections) == 1, "all of them use one connection")
 
     token = device()
     await send(token, message={"aps": {"alert": {"title": "T", "body": "Body 🎉"}}})
-    check(arrived(token) == ["Body 🎉"], "an alert with a title and a body")
+    check(arrived(token) == ["Body 🎉"], "an alert can have a title and a body")
     token = device()
     result = await send(token, push_type=None)
-    check(result.is_successful and arrived(token) == ["Hello"], "a notification that does not say its kind is an alert")
-    check(broken_rules() == [], "a client that keeps to the rules is not blamed")
+    check(result.is_successful and arrived(token) == ["Hello"], "a notification without a type is an alert")
+    check(broken_rules() == [], "a client that follows the rules causes no violation")
 
     since = time.time() - 3_600
     result = await send(device(outcome="unregistered", sinceSecondsAgo=3_600))
-    check((result.status, result.description) == ("410", "Unregistered"), "a device that is gone: 410 Unregistered")
-    check(abs(int(result.timestamp or 0) - since * 1_000) < 60_000, "and since when, in milliseconds")
+    check((result.status, result.description) == ("410", "Unregistered"), "an unregistered device: 410 Unregistered")
+    check(abs(int(result.timestamp or 0) - since * 1_000) < 60_000, "the time of unregistration is in milliseconds")
     for words, script, status, reason in (
-            ("a token that Apple never gave out", {"outcome": "bad"}, "400", "BadDeviceToken"),
-            ("a token of the other world", {"environment": "sandbox"}, "400", "BadDeviceToken"),
-            ("too many for one device", {"outcome": "rateLimited"}, "429", "TooManyRequests")):
+            ("a token that Apple never issued", {"outcome": "bad"}, "400", "BadDeviceToken"),
+            ("a token of the other environment", {"environment": "sandbox"}, "400", "BadDeviceToken"),
+            ("too many notifications for one device", {"outcome": "rateLimited"}, "429", "TooManyRequests")):
         token = device(**script)
         result = await send(token)
         check((result.status, result.description) == (status, reason), f"{words}: {status} {reason}")
@@ -102,17 +101,18 @@ async def conversation():
             ("a token of another team", {"team_id": "OTHER12345"}, {}, "403", "InvalidProviderToken"),
             ("a token with another key id", {"key_id": "OTHER12345"}, {}, "403", "InvalidProviderToken"),
             ("another app's topic", {"topic": "com.example.other"}, {}, "400", "TopicDisallowed"),
-            ("an unknown kind of push", {}, {"push_type": SimpleNamespace(value="shout")}, "400", "InvalidPushType"),
+            ("an unknown push type", {}, {"push_type": SimpleNamespace(value="shout")}, "400", "InvalidPushType"),
             ("an unknown priority", {}, {"priority": 7}, "400", "BadPriority"),
             ("a collapse id of 65 bytes", {}, {"collapse_key": "x" * 65}, "400", "BadCollapseId"),
             ("a payload of more than 4,096 bytes", {}, {"message": {"aps": {"alert": "x" * 4_096}}}, "413",
              "PayloadTooLarge"),
-            ("an id that is no UUID", {}, {"notification_id": "1"}, "400", "BadMessageId")):
+            ("an id that is not a UUID", {}, {"notification_id": "1"}, "400", "BadMessageId")):
         before = len(broken_rules())
         token = device()
         result = await send(token, client(**options), **changes)
         check((result.status, result.description) == (status, reason), f"{words}: {status} {reason}")
-        check(arrived(token) == [] and len(broken_rules()) == before + 1, f"{words}: nothing arrives, and it is noted")
+        check(arrived(token) == [] and len(broken_rules()) == before + 1,
+              f"{words}: nothing arrives, and the violation is recorded")
 
     control("POST", "/sandbox/clock", {"offsetSeconds": 3_700})
     result = await send(device())
@@ -123,7 +123,7 @@ def main():
     with asyncio.Runner(loop_factory=Loop) as runner:
         runner.run(conversation())
         check(runner.get_loop().failures == [], "the client can read every reply, and keeps its connections")
-        check(runner.get_loop().hosts == {("api.push.apple.com", 443)}, "only Apple's own host is asked for")
+        check(runner.get_loop().hosts == {("api.push.apple.com", 443)}, "only Apple's own host is requested")
 
 
 run(main)

@@ -1,4 +1,4 @@
-"""Whether the emulated APNs of these checks detects a client that breaks the rules.
+"""Checks that the emulated APNs of these tests detects clients that break the rules.
 
 usage: apns_judge.py     Speaks to the server without TLS, over a pair of sockets; prints a line for each rule.
 """
@@ -28,7 +28,7 @@ def token(issued_seconds_ago: int, key=KEY, key_id: str = KEY_ID) -> str:
 
 
 class Client:
-    """Obeys all rules except those that it is told to break."""
+    """Obeys all rules except the selected ones."""
 
     def __init__(self, server: APNsServer):
         ours, theirs = socket.socketpair()
@@ -41,7 +41,7 @@ class Client:
         self.http.initiate_connection()
 
     def send(self, changes: dict | None = None, payload: object = None, token: str | None = None) -> None:
-        """Sends one notification and waits for the reply. A change to None omits a header."""
+        """Sends one notification, and waits for the reply. Changing a header to None omits it."""
         headers = {
             ":method": "POST", ":scheme": "https", ":authority": HOST, ":path": "/3/device/0a1b",
             "authorization": "bearer " + (token or self.token), "apns-topic": TOPIC, "apns-push-type": "alert", "apns-priority": "10",
@@ -59,7 +59,7 @@ class Client:
                 return
 
     def receive(self) -> list:
-        """Waits for a frame, and is deaf to GOAWAY, after which h2 would do nothing any more."""
+        """Waits for a frame, and ignores GOAWAY, after which h2 would process nothing more."""
         head = self.socket.recv(9, socket.MSG_WAITALL)
         payload = self.socket.recv(int.from_bytes(head[:3], "big"), socket.MSG_WAITALL)
         events = [] if head[3:4] == GOAWAY else self.http.receive_data(head + payload)
@@ -78,7 +78,7 @@ def violations(send) -> list[str]:
     try:
         send(client, server)
     except OSError:
-        pass  # the server has had enough of this client
+        pass  # the server has closed the connection
     finally:
         client.close()
     return server.violations
@@ -106,21 +106,21 @@ def after_goaway(client: Client, server: APNsServer) -> None:
 
 
 found = violations(lambda client, _: [client.send() for _ in range(3)])
-check("a client that keeps to the rules is not blamed", not found, found)
+check("a client that follows the rules causes no violation", not found, found)
 for name, value in (("apns-topic", None), ("apns-topic", "com.example.other"), ("apns-push-type", None),
                     (":authority", "api.push.example.com"), (":path", "/3/device/XYZ"), ("apns-id", "1"),
                     ("apns-collapse-id", "x" * 65), ("apns-expiration", "soon")):
     notices(f"{name}: {value}", name, lambda client, _, name=name, value=value: client.send({name: value}))
 notices("a header of HTTP/1", "HTTP/2: ", lambda client, _: client.send({"connection": "keep-alive"}))
-notices("no provider token", "no bearer token", lambda client, _: client.send({"authorization": "Basic x"}))
-notices("a token signed with another key", "not good",
+notices("no provider token", "not a bearer token", lambda client, _: client.send({"authorization": "Basic x"}))
+notices("a token signed with another key", "is invalid",
         lambda client, _: client.send(token=token(0, ec.generate_private_key(ec.SECP256R1()))))
-notices("another key id", "another key or team", lambda client, _: client.send(token=token(0, key_id="OTHER")))
+notices("another key id", "wrong key or team", lambda client, _: client.send(token=token(0, key_id="OTHER")))
 notices("a token of 61 minutes", "s old", lambda client, _: client.send(token=token(3_660)))
 notices("two tokens within 19 minutes", "two provider tokens",
         lambda client, _: [client.send(token=token(age)) for age in (1_140, 0)])
-notices("a payload that is no alert", "payload", lambda client, _: client.send(payload={"aps": {}}))
+notices("a payload that is not an alert", "payload", lambda client, _: client.send(payload={"aps": {}}))
 notices("a payload that is too large", "payload", lambda client, _: client.send(payload={"aps": {"alert": "x" * 4_090}}))
-notices("a repetition of what was accepted", "again what was accepted", twice)
+notices("a repeated accepted notification", "accepted notification again", twice)
 notices("a stream after GOAWAY", "after GOAWAY", after_goaway)
 sys.exit(1 if push_stack.failures else 0)

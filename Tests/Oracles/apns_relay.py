@@ -1,6 +1,6 @@
-"""The address that a stack's syncd connects to: passes Apple's push host to a server of ours, the rest to the sandbox.
+"""The address that a stack's syncd connects to: forwards Apple's push host to our server, others to the sandbox.
 
-Hosts are told apart by the name in the TLS ClientHello (RFC 6066, section 3), which is not encrypted.
+Hosts are distinguished by the name in the TLS ClientHello (RFC 6066, section 3), which is not encrypted.
 """
 
 import socket
@@ -8,7 +8,7 @@ import threading
 
 
 class Relay:
-    """Listens from the start; use `lead` before the first connection arrives."""
+    """Listens immediately; call `lead` before the first connection arrives."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -18,7 +18,7 @@ class Relay:
         self._serve = None
 
     def lead(self, sandbox_port: int, host: str, serve) -> None:
-        """From now on connections to `host` are passed to `serve(socket)`, all others to the sandbox."""
+        """Passes new connections to `host` to `serve(socket)`, and all others to the sandbox."""
         self._sandbox_port, self._host, self._serve = sandbox_port, host.encode(), serve
         threading.Thread(target=self._run, daemon=True).start()
 
@@ -48,7 +48,7 @@ class Relay:
 
 
 def _client_hello(connection: socket.socket) -> bytes:
-    """The first TLS record, which stays in the socket's buffer."""
+    """The first TLS record; it remains in the socket's buffer."""
     wanted = 5
     while len(peeked := connection.recv(wanted, socket.MSG_PEEK | socket.MSG_WAITALL)) < wanted:
         if not peeked:

@@ -24,14 +24,15 @@ HOST = "api.push.apple.com"
 TOKEN_LIFE_SECONDS = 3_600
 TOKEN_CHANGE_SECONDS = 1_200
 PAYLOAD_BYTES = 4_096
-# So little of a body may be sent ahead: the rest waits for a WINDOW_UPDATE, so that frames can fall in between.
+# The client may send only so much of a body immediately; the rest waits for a WINDOW_UPDATE, which leaves time for
+# other frames.
 WINDOW_BYTES = 16
 UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass
 class Attempt:
-    """One request for a notification, from its headers on."""
+    """One notification request, from its headers on."""
 
     device: str
     connection: int
@@ -51,10 +52,10 @@ class Attempt:
 class APNsServer:
     """Serves the given connections, each in its own thread.
 
-    `script[device]` is what happens to the attempts at a device, one after the other; then all are accepted. An action:
+    `script[device]` lists the outcomes of the first attempts at a device; later attempts are accepted. An outcome:
     ("accept",) · ("status", code, reason, more headers) · ("refuse",) and ("reset",): RST_STREAM · ("hang up",): the
-    connection ends without a word · ("go away, refused",): GOAWAY, the stream was not looked at · ("go away, then
-    accept",): GOAWAY that lets the stream finish · ("accept, then go away",) · ("go away amid the body",).
+    connection closes without a frame · ("go away, refused",): GOAWAY, the stream was not processed · ("go away, then
+    accept",): GOAWAY that allows the stream to finish · ("accept, then go away",) · ("go away amid the body",).
     """
 
     def __init__(self, public_key, key_id: str, team_id: str, topic: str):
@@ -101,10 +102,10 @@ class APNsServer:
         return [attempt for attempt in self.of(device) if attempt.is_accepted]
 
     def bearer_tokens(self) -> list[str]:
-        """Every provider token that was presented, the first one first."""
+        """All provider tokens that were presented, in order."""
         return list(self._tokens)
 
-    # What a conversation reports.
+    # Called by a conversation.
 
     def begin(self, attempt: Attempt) -> None:
         with self._lock:
@@ -112,7 +113,7 @@ class APNsServer:
             script = self.script.get(attempt.device, [])
             attempt.action = script.pop(0) if script else ("accept",)
             if attempt.id in self._accepted:
-                self._note(f"{attempt.device} gets again what was accepted")
+                self._note(f"{attempt.device} receives an accepted notification again")
         self._check_headers(attempt.headers)
         self._check_token(attempt.headers.get("authorization", ""))
 
@@ -137,25 +138,25 @@ class APNsServer:
         if not re.fullmatch("/3/device/[0-9a-f]+", headers.get(":path", "")):
             self.note(f":path is {headers.get(':path')}")
         if not UUID.fullmatch(headers.get("apns-id", "")):
-            self.note("apns-id is no UUID in lower case")
+            self.note("apns-id is not a UUID in lower case")
         if not 0 < len(headers.get("apns-collapse-id", "").encode()) <= 64:
             self.note("apns-collapse-id has 1 to 64 bytes")
         if not headers.get("apns-expiration", "").isdigit():
             self.note("apns-expiration is seconds since 1970")
         if "expect" in headers:
-            self.note("expect: nobody answers with 100")
+            self.note("expect: APNs does not reply with 100")
 
     def _check_token(self, header: str) -> None:
         scheme, _, text = header.partition(" ")
         if scheme != "bearer":
-            return self.note("authorization is no bearer token")
+            return self.note("authorization is not a bearer token")
         try:
             claims = jwt.decode(text, self.public_key, algorithms=["ES256"], options={"verify_iat": False})
             header = jwt.get_unverified_header(text)
         except jwt.InvalidTokenError as error:
-            return self.note(f"the provider token is not good: {error}")
+            return self.note(f"the provider token is invalid: {error}")
         if header.get("kid") != self.key_id or claims.get("iss") != self.team_id:
-            self.note("the provider token is of another key or team")
+            self.note("the provider token has the wrong key or team")
         age = time.time() - claims["iat"]
         if not -5 <= age <= TOKEN_LIFE_SECONDS:
             self.note(f"the provider token is {age:.0f} s old")
@@ -172,7 +173,7 @@ class APNsServer:
         except (ValueError, KeyError, TypeError):
             alert = None
         if not isinstance(alert, str) or len(attempt.body) > PAYLOAD_BYTES:
-            self.note("the payload is no alert of at most 4,096 bytes")
+            self.note("the payload is not an alert of at most 4,096 bytes")
         length = attempt.headers.get("content-length")
         if length is not None and int(length) != len(attempt.body):
             self.note(f"content-length is {length}, the body has {len(attempt.body)}")
@@ -185,13 +186,13 @@ class Conversation:
         self.server, self.number, self.connection = server, number, connection
         self.streams: dict[int, Attempt] = {}
         self.is_over = False
-        # Streams above it are not looked at, once GOAWAY has said so: they crossed it on the way.
+        # Streams above it are ignored once GOAWAY was sent: their frames crossed it in transit.
         self.last_stream: int | None = None
         self.http = H2Connection(H2Configuration(client_side=False, header_encoding="utf-8"))
 
     def run(self) -> None:
         self.http.initiate_connection()
-        # In force once the client acknowledges it: the first stream may have begun by then.
+        # Takes effect once the client acknowledges it; the first stream may have begun by then.
         self.http.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: WINDOW_BYTES, SettingCodes.MAX_CONCURRENT_STREAMS: 1})
         self.http.ping(b"stillthe")
         self.flush()
@@ -225,7 +226,7 @@ class Conversation:
         self.streams[event.stream_id] = attempt
         self.server.begin(attempt)
         if attempt.action[0] == "go away amid the body":
-            # Whatever has come of it, the rest is not asked for.
+            # Whatever its outcome, the rest of the body is not requested.
             return self.go_away(event.stream_id - 2)
         self.http.increment_flow_control_window(PAYLOAD_BYTES * 4, event.stream_id)
         return None
@@ -272,7 +273,7 @@ class Conversation:
             attempt.stream, [(":status", "200"), ("apns-id", attempt.id), ("content-length", "0")], end_stream=True)
 
     def go_away(self, last_stream: int) -> None:
-        """No more streams after `last_stream`. By hand, since h2 would not let the streams before it finish."""
+        """Rejects streams after `last_stream`. Built manually, since h2 would abort the streams before it."""
         self.last_stream = max(0, last_stream)
         self.flush()
         self.http.ping(b"go away!")
@@ -286,12 +287,12 @@ class Conversation:
 
 
 def provider_token(key, key_id: str, team_id: str, issued_at: int) -> str:
-    """A provider token as a client makes it."""
+    """A provider token as created by a client."""
     return jwt.encode({"iss": team_id, "iat": issued_at}, key, algorithm="ES256", headers={"kid": key_id})
 
 
 def server_context(certificate: str, key: str) -> ssl.SSLContext:
-    """TLS as at Apple's servers: HTTP/2 only."""
+    """TLS like Apple's servers: HTTP/2 only."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     context.set_alpn_protocols(["h2"])

@@ -1,6 +1,6 @@
 """A small HTTP proxy for clients whose servers cannot be configured: CONNECT to any host:443 reaches the sandbox.
 
-TLS passes through untouched, so the client still checks the sandbox's certificate against the name it asked for.
+TLS passes through unchanged, so the client still checks the sandbox's certificate for the requested name.
 """
 
 import socket
@@ -34,7 +34,7 @@ def _copy(source, sink):
             sink.sendall(data)
         sink.shutdown(socket.SHUT_WR)
     except OSError:
-        # One side is gone: the other one learns it by the end of its own connection.
+        # One side has closed; the other side is notified by the end of its own connection.
         for end in (source, sink):
             try:
                 end.shutdown(socket.SHUT_RDWR)
@@ -43,7 +43,7 @@ def _copy(source, sink):
 
 
 class ConnectProxy(socketserver.ThreadingTCPServer):
-    """Use as a context: it serves from its own thread; `url` is its address, `hosts` the requested hosts."""
+    """A context manager that serves from its own thread; `url` is its address, `hosts` the requested hosts."""
 
     allow_reuse_address = True
     daemon_threads = True

@@ -1,7 +1,7 @@
 """Checks the sandbox's FCM with firebase-admin, Google's official Python library, unmodified.
 
-A proxy leads Google's hosts to the sandbox. Exit status 0 if all is as Firebase would do it; 1 and a line per failure
-otherwise.
+A proxy redirects Google's hosts to the sandbox. Exit status 0 if the sandbox behaves like Firebase; otherwise 1, and a
+line per failure.
 """
 
 import os
@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: E402
 from firebase_admin import credentials, exceptions, messaging  # noqa: E402
 from google.auth.exceptions import RefreshError  # noqa: E402
 
-# Installation ids are to take the place of registration tokens, which apps in the field still use.
+# Installation ids are intended to replace registration tokens, which deployed apps still use.
 warnings.simplefilter("ignore", DeprecationWarning)
 
 ACCOUNT = {
@@ -53,7 +53,7 @@ def arrived(token):
 
 
 def error_of(action):
-    """The kind of error that `action` ends in; None if it succeeds."""
+    """The type of error raised by `action`; None if it succeeds."""
     try:
         action()
         return None
@@ -68,9 +68,9 @@ def main():
         os.environ["HTTPS_PROXY"] = proxy.url
         os.environ["REQUESTS_CA_BUNDLE"] = CA
         converse(key)
-        # The library also looks for boundaries of the account's region, which there are none of.
+        # The library also requests the account's regional trust boundaries, which do not exist here.
         check({"oauth2.googleapis.com", "fcm.googleapis.com"} <= proxy.hosts
-              and all(host.endswith(".googleapis.com") for host in proxy.hosts), "only Google's own hosts are asked for")
+              and all(host.endswith(".googleapis.com") for host in proxy.hosts), "only Google's own hosts are requested")
 
 
 def converse(key):
@@ -81,37 +81,39 @@ def converse(key):
         headers={"apns-collapse-id": "the-tag"},
         payload=messaging.APNSPayload(messaging.Aps(sound="default")))
     name = messaging.send(message("device-1", android=android, apns=apple, data={"a": "b"}), app=app)
-    check(name.startswith("projects/sandbox-project/messages/"), "a message is taken and gets a name")
-    check(arrived("device-1") == [("Hello 🎉", "the-tag")], "the sandbox shows its text and its tag")
+    check(name.startswith("projects/sandbox-project/messages/"), "a message is accepted and receives a name")
+    check(arrived("device-1") == [("Hello 🎉", "the-tag")], "the sandbox lists its text and its tag")
 
     script("device-3", "unregistered")
     batch = messaging.send_each([message(f"device-{number}") for number in (2, 3, 4)], app=app)
-    check([reply.success for reply in batch.responses] == [True, False, True], "three at once, one of them gone")
-    check(isinstance(batch.responses[1].exception, messaging.UnregisteredError), "a device that is gone: Unregistered")
+    check([reply.success for reply in batch.responses] == [True, False, True],
+          "of three simultaneous messages, the one to an unregistered device fails")
+    check(isinstance(batch.responses[1].exception, messaging.UnregisteredError), "an unregistered device: Unregistered")
     tokens = [entry for entry in control("GET", "/sandbox/requests") if entry["path"] == "/token"]
-    check(len(tokens) == 1, "one access token serves them all")
-    check(broken_rules() == [], "a client that keeps to the rules is not blamed")
+    check(len(tokens) == 1, "all messages use one access token")
+    check(broken_rules() == [], "a client that follows the rules causes no violation")
 
-    for words, outcome, kind in (("a token that Firebase never gave out", "bad", exceptions.InvalidArgumentError),
-                                 ("too many for one device", "rateLimited", messaging.QuotaExceededError)):
+    for words, outcome, kind in (("a token that Firebase never issued", "bad", exceptions.InvalidArgumentError),
+                                 ("too many messages for one device", "rateLimited", messaging.QuotaExceededError)):
         script("device-5", outcome)
-        # The client waits for as long as it is told before it gives up.
+        # The client waits as long as requested before it fails.
         with mock.patch("urllib3.util.retry.time.sleep") as sleep:
             found = error_of(lambda: messaging.send(message("device-5"), app=app))
         check(found is kind, f"{words}: {kind.__name__}")
         check(arrived("device-5") == [], f"{words}: nothing arrives")
         waits = {call.args[0] for call in sleep.call_args_list}
-        check(waits == ({60} if outcome == "rateLimited" else set()), f"{words}: when to try again")
+        check(waits == ({60} if outcome == "rateLimited" else set()), f"{words}: the client waits as requested")
     found = error_of(lambda: messaging.send(message("device-6", data={"x": "y" * 4_096}), app=app))
-    check(found is exceptions.InvalidArgumentError, "a message of more than 4,096 bytes is refused")
-    check(arrived("device-6") == [] and "message" in broken_rules(), "nothing arrives, and it is noted")
+    check(found is exceptions.InvalidArgumentError, "a message of more than 4,096 bytes is rejected")
+    check(arrived("device-6") == [] and "message" in broken_rules(), "nothing arrives, and the violation is recorded")
 
     for words, other in (("another key", client("key", new_key())),
                          ("another account", client("account", key, client_email="someone@example.com"))):
         before = len(broken_rules())
         found = error_of(lambda other=other: messaging.send(message("device-7"), app=other))
         check(found is RefreshError, f"{words}: no access token")
-        check(arrived("device-7") == [] and len(broken_rules()) == before + 1, f"{words}: nothing arrives, and it is noted")
+        check(arrived("device-7") == [] and len(broken_rules()) == before + 1,
+              f"{words}: nothing arrives; a violation is recorded")
     found = error_of(lambda: messaging.send(message("device-7"), app=client("project", key, project_id="another")))
     check(found is exceptions.NotFoundError, "another project: not found")
 

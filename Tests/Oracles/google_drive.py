@@ -1,9 +1,9 @@
 """Checks the sandbox with Google's official Python client, unmodified and with production URLs.
 
-Only the way to the server is changed: every TCP connection that would go to port 443 of any host goes to the sandbox's
-port on this machine, and its certificate authority is the only one trusted.
+Only the network path is changed: every TCP connection to port 443 of any host is redirected to the sandbox's port on
+this machine, and only the sandbox's certificate authority is trusted.
 
-Exit status 0 if all is as Google would do it; 1 and a line per failure otherwise.
+Exit status 0 if the sandbox behaves like Google; otherwise 1, and a line per failure.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ def _redirected(host, port, *arguments, **named):
 
 socket.getaddrinfo = _redirected
 _connect = socket.socket.connect
-# httplib2 looks a host's address up, and then connects by name all the same.
+# httplib2 resolves a host's address, but then connects by name.
 socket.socket.connect = lambda self, address: _connect(
     self, ("127.0.0.1", PORT) if address[1] == 443 else address)
 
@@ -56,7 +56,7 @@ def status_of(action):
 
 def drive_service(credentials):
     http = httplib2.Http(ca_certs=CA)
-    # 308 means "continue" to Drive; the library's own Http object is set up like this.
+    # For Drive, 308 means "continue"; the library configures its own Http object in the same way.
     http.redirect_codes = http.redirect_codes - {308}
     authorized = google_auth_httplib2.AuthorizedHttp(credentials, http=http)
     return build("drive", "v3", http=authorized, static_discovery=True, cache_discovery=False)
@@ -96,7 +96,7 @@ def download(drive, file_id, chunk):
 def check_tokens(account, credentials):
     transport = google.auth.transport.requests.Request()
     credentials.refresh(transport)
-    check(credentials.valid and credentials.token != account["accessToken"], "a refresh gives a new token")
+    check(credentials.valid and credentials.token != account["accessToken"], "a refresh returns a new token")
     reply = transport("https://oauth2.googleapis.com/tokeninfo?access_token=" + credentials.token)
     info = json.loads(reply.data)
     check(info["aud"] == CLIENT and info["sub"] == account["id"], "tokeninfo names the client and the user")
@@ -108,19 +108,19 @@ def check_tokens(account, credentials):
                         token_uri="https://oauth2.googleapis.com/token")
     try:
         wrong.refresh(transport)
-        check(False, "a wrong client secret is refused")
+        check(False, "a wrong client secret is rejected")
     except google.auth.exceptions.RefreshError as error:
-        check("invalid_client" in str(error), "a wrong client secret is refused as invalid_client")
+        check("invalid_client" in str(error), "a wrong client secret is rejected as invalid_client")
 
 
 def check_chunk_rule(credentials):
-    """The client does not enforce Google's rule, so this sends requests to the server directly."""
+    """Sends requests directly to the server, since the client does not enforce Google's rule."""
     transport = google.auth.transport.requests.Request()
     headers = {"Authorization": "Bearer " + credentials.token, "Content-Type": "application/json"}
     start = transport("https://www.googleapis.com/upload/drive/v3/files?uploadType=resumable", "POST", b"{}", headers)
     reply = transport(start.headers["Location"], "PUT", b"x" * 100_000,
                       {**headers, "Content-Range": "bytes 0-99999/*"})
-    check(reply.status == 400, "a chunk of 100,000 bytes is refused")
+    check(reply.status == 400, "a chunk of 100,000 bytes is rejected")
 
 
 def main():
@@ -132,9 +132,9 @@ def main():
     drive = drive_service(credentials)
 
     folder = drive.files().create(body={"name": "Shared Images", "mimeType": FOLDER}).execute()
-    check(sorted(folder) == ["id", "kind", "mimeType", "name"], "a new folder shows the poor default fields")
+    check(sorted(folder) == ["id", "kind", "mimeType", "name"], "a new folder is returned with the few default fields")
     twin = drive.files().create(body={"name": "Shared Images", "mimeType": FOLDER}).execute()
-    check(twin["id"] != folder["id"], "two folders may have one name")
+    check(twin["id"] != folder["id"], "two folders may have the same name")
     drive.files().delete(fileId=twin["id"]).execute()
 
     small = random_bytes(70_000, 1) + b"\r\n"
@@ -144,11 +144,11 @@ def main():
     new_id = drive.files().generateIds(count=1, space="drive", type="files").execute()["ids"][0]
     picture, steps = upload(drive, "large.jpg", folder["id"], large, chunk=262_144, id=new_id)
     verify_sums(picture, large, "resumable upload")
-    check(steps == 6 and picture["id"] == new_id, "six chunks, and the id made in advance")
+    check(steps == 6 and picture["id"] == new_id, "the upload takes six chunks, and uses the id generated in advance")
     check(status_of(lambda: upload(drive, "again", folder["id"], b"x", chunk=262_144, id=new_id)) == 409,
           "an id in use is a conflict")
     empty, _ = upload(drive, "empty", folder["id"], b"", chunk=262_144)
-    check(empty["md5Checksum"] == "d41d8cd98f00b204e9800998ecf8427e", "an empty file has the MD5 of nothing")
+    check(empty["md5Checksum"] == "d41d8cd98f00b204e9800998ecf8427e", "an empty file has the MD5 of empty contents")
     replaced = drive.files().update(
         fileId=empty["id"], media_body=MediaIoBaseUpload(io.BytesIO(small), "text/plain", resumable=True),
         fields=SUMS).execute()
@@ -164,18 +164,18 @@ def main():
         token = page.get("nextPageToken")
         if token is None:
             break
-    check(found == ["empty", "large.jpg", "small's \\ file.jpg"], "a list in pages finds each file once")
+    check(found == ["empty", "large.jpg", "small's \\ file.jpg"], "a paged listing returns each file once")
     quoted = drive.files().list(q="name = 'small\\'s \\\\ file.jpg'").execute()["files"]
-    check([file["id"] for file in quoted] == [stored["id"]], "quotes and backslashes in a search")
-    check(status_of(lambda: drive.files().list(q="name = 'x").execute()) == 400, "a broken search is refused")
+    check([file["id"] for file in quoted] == [stored["id"]], "searches accept escaped quotes and backslashes")
+    check(status_of(lambda: drive.files().list(q="name = 'x").execute()) == 400, "a malformed search is rejected")
 
-    check(drive.files().get_media(fileId=picture["id"]).execute() == large, "a download in one piece")
-    check(download(drive, picture["id"], 400_000) == large, "a download in ranges")
+    check(drive.files().get_media(fileId=picture["id"]).execute() == large, "a download in one piece is complete")
+    check(download(drive, picture["id"], 400_000) == large, "a download in ranges is complete")
     check(download(drive, stored["id"], 1 << 20) == small, "a download keeps the last bytes")
 
     drive.files().update(fileId=stored["id"], body={"trashed": True}).execute()
     seen = drive.files().get(fileId=stored["id"], fields="trashed").execute()
-    check(seen == {"trashed": True}, "a file in the bin is still there")
+    check(seen == {"trashed": True}, "a file in the bin still exists")
     drive.files().delete(fileId=stored["id"]).execute()
     check(status_of(lambda: drive.files().get(fileId=stored["id"]).execute()) == 404, "a deleted file is gone")
     check(status_of(lambda: drive.files().delete(fileId=stored["id"]).execute()) == 404, "and cannot be deleted again")
@@ -184,17 +184,18 @@ def main():
 
     control("POST", f"/sandbox/accounts/{account['id']}/expire-access-token", {"which": "all"})
     check(drive.files().get(fileId=picture["id"]).execute()["name"] == "large.jpg",
-          "the client refreshes an expired token by itself")
+          "the client refreshes an expired token automatically")
     control("POST", "/sandbox/faults", {
         "host": "www.googleapis.com", "status": 403, "reason": "userRateLimitExceeded", "times": 2})
     name = drive.files().get(fileId=picture["id"]).execute(num_retries=3)["name"]
-    check(name == "large.jpg", "the client knows Google's rate limit when it sees it, and tries again")
+    check(name == "large.jpg", "the client recognises Google's rate limit, and retries")
     control("POST", "/sandbox/faults", {"method": "PUT", "keepBytes": 262_144, "times": 1})
     partial, _ = upload(drive, "partial.jpg", folder["id"], large, chunk=524_288)
-    verify_sums(partial, large, "an upload of which the server once kept less than was sent")
+    verify_sums(partial, large, "an upload of which the server once stored less than was sent")
 
     rules = broken_rules()
-    check(set(rules) == {"client-secret"}, f"Google's own client breaks no rule but the one it was told to: {rules}")
+    check(set(rules) == {"client-secret"},
+          f"Google's own client breaks only the rule that it was made to break: {rules}")
     check_chunk_rule(credentials)
     control("POST", f"/sandbox/accounts/{account['id']}/revoke", {})
     try:

@@ -8,7 +8,7 @@ CLIENT = {"client_id": "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e", "client_secret": 
 
 
 def options(account):
-    """rclone is given the drive; it queries nothing else about it."""
+    """The drive, which rclone expects in its configuration instead of querying it."""
     return {**CLIENT, "drive_id": account["driveId"], "drive_type": "personal"}
 
 
@@ -21,29 +21,30 @@ def main():
         for number, (name, size) in enumerate(sizes.items()):
             rclone.local(name, random_bytes(size, number))
         ok, _ = rclone.run("copy", rclone.local(""), "remote:Photos", *CHUNKS)
-        check(ok, "rclone copies files of several sizes to OneDrive and finds them as it sent them")
+        check(ok, "rclone copies files of several sizes to OneDrive and finds them unchanged")
         if not ok:
             print(rclone.errors)
         listing = rclone.listing("remote:Photos") or {}
-        check({name: entry["Size"] for name, entry in listing.items()} == sizes, "and lists them with their sizes")
-        check(all(entry["Hashes"].get("quickxor") for entry in listing.values()), "and with their quickXorHash")
+        check({name: entry["Size"] for name, entry in listing.items()} == sizes, "rclone lists them with their sizes")
+        check(all(entry["Hashes"].get("quickxor") for entry in listing.values()),
+              "rclone lists them with their quickXorHash")
         check(contents(account, "large.bin", "?folder=Photos") == rclone.local("large.bin").read_bytes(),
-              "the owner has the very bytes that rclone sent")
+              "the owner has exactly the bytes that rclone sent")
         ok, _ = rclone.run("check", rclone.local(""), "remote:Photos")
-        check(ok, "rclone check finds the hashes that it computes itself")
+        check(ok, "rclone check finds the same hashes that it computes")
 
         back = rclone.folder / "back"
         ok, _ = rclone.run("copy", "remote:Photos", back)
         check(ok and all((back / name).read_bytes() == rclone.local(name).read_bytes() for name in sizes),
-              "rclone gets back every byte that it sent")
+              "rclone downloads the bytes that it sent")
         ok, _ = rclone.run("moveto", "remote:Photos/one.bin", "remote:Photos/renamed & moved.bin")
         check(ok and "renamed & moved.bin" in (rclone.listing("remote:Photos") or {}), "rclone renames a file")
         ok, _ = rclone.run("deletefile", "remote:Photos/large.bin")
         check(ok and contents(account, "large.bin") is None, "rclone deletes a file")
         ok, _ = rclone.run("purge", "remote:Photos")
-        check(ok and "Photos" not in (rclone.listing("remote:") or {}), "and a folder with all that is in it")
+        check(ok and "Photos" not in (rclone.listing("remote:") or {}), "rclone deletes a folder with its contents")
         ok, output = rclone.run("about", "remote:", "--json")
-        check(ok and "used" in output, "rclone learns how full the storage is")
+        check(ok and "used" in output, "rclone reads the storage's usage")
 
         check(rclone.hosts <= {"graph.microsoft.com", "my.microsoftpersonalcontent.com", "login.microsoftonline.com"},
               f"rclone asked Microsoft's production hosts: {rclone.hosts}")

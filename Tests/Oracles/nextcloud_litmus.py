@@ -1,7 +1,7 @@
-"""Checks the sandbox's Nextcloud with litmus, a test suite for WebDAV servers, and a real server beside it.
+"""Checks the sandbox's Nextcloud with litmus, a test suite for WebDAV servers, and compares it with a real server.
 
-Each test has to end on the emulation as it does on Apache, except those of `OTHERWISE`. Properties of a client's own are left
-out, since the sandbox does not keep them.
+Each test must have the same result on the emulation as on Apache, except those in `OTHERWISE`. Tests of custom
+properties are omitted, since the sandbox does not store them.
 """
 
 import re
@@ -21,7 +21,7 @@ VERDICT = re.compile(r" *\d+\. (\w+)\.+ (pass|FAIL|SKIPPED|WARNING.*)(?: \((.*)\
 
 
 def verdicts(url, user, password, *options):
-    """The verdict of each test of litmus on a server, and its reason."""
+    """The result of each litmus test on a server, and its reason."""
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         for suite in SUITES:

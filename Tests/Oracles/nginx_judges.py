@@ -10,14 +10,14 @@ import nginxsite
 
 
 def gixy(programs: Path, configuration: Path) -> subprocess.CompletedProcess:
-    """Without its advice to cache which files exist: that of maintenance is asked for after a 503 only."""
+    """Disables the advice to cache file existence: the maintenance file is checked only after a 503."""
     return subprocess.run(
         [programs / "gixy", "--format", "console", "--skips", "try_files_is_evil_too", configuration.name], cwd=configuration.parent,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
 
 
 def sslyze(programs: Path, layout, configuration: Path, port: int) -> subprocess.CompletedProcess:
-    """Scans the TLS port of a running nginx; one for the time of the scan."""
+    """Scans the TLS port of an nginx that runs during the scan."""
     started = nginxsite.nginx(configuration)
     if started.returncode != 0:
         sys.exit(f"nginx does not start:\n{started.stdout}")
@@ -33,7 +33,7 @@ def sslyze(programs: Path, layout, configuration: Path, port: int) -> subprocess
 def weaken(file: Path, old: str, new: str) -> None:
     text = file.read_text(encoding="utf-8")
     if old not in text:
-        sys.exit(f"{file.name} has no {old}: this check is out of date")
+        sys.exit(f"{file.name} does not contain {old}: this check is out of date")
     file.unlink()
     file.write_text(text.replace(old, new), encoding="utf-8")
 
@@ -54,8 +54,8 @@ def main(results: Path) -> int:
         if scanned.returncode != 0 or "OK - Compliant" not in scanned.stdout:
             complaints.append("sslyze:\n" + scanned.stdout[scanned.stdout.find("COMPLIANCE"):])
 
-        # Both must notice what is wrong here: a header without effect where another one is added, and a cipher that
-        # Mozilla does not recommend.
+        # Both tools must detect these faults: a header that removes the inherited ones, and a cipher that Mozilla does
+        # not recommend.
         shared = layout.nginx / "syncd"
         shared.unlink()
         shared.mkdir()
@@ -64,13 +64,13 @@ def main(results: Path) -> int:
         weaken(shared / "syncd-tls.conf", "ssl_ciphers ", "ssl_ciphers ECDHE-ECDSA-AES128-SHA:")
         weaken(shared / "syncd-locations.conf", "location / {", "location / {\n    add_header X-Other 1;")
         if "No issues found" in gixy(programs, configuration).stdout:
-            complaints.append("not noticed by gixy: a header that takes the others away")
+            complaints.append("not detected by gixy: a header that removes the inherited ones")
         if sslyze(programs, layout, configuration, port).returncode == 0:
-            complaints.append("not noticed by sslyze: a weak cipher")
+            complaints.append("not detected by sslyze: a weak cipher")
     for complaint in complaints:
         print(complaint)
     if not complaints:
-        print("no findings; both judges notice what is made wrong on purpose")
+        print("no findings; both tools detect the injected faults")
     return 1 if complaints else 0
 
 

@@ -1,8 +1,8 @@
-"""What schemathesis cannot know: who may sign in, which groups and files exist, and what would be a sensible request.
+"""Information that schemathesis lacks: who may sign in, which groups and files exist, and which requests make sense.
 
-Loaded by `schemathesis run` through SCHEMATHESIS_HOOKS. Most generated requests get the headers of a sandbox user; of
-those, most get the identifiers, versions and checksums with which they can succeed. The rest go out as they were
-generated. Counts the replies by operation in the file that OPENAPI_COUNTS names.
+Loaded by `schemathesis run` through SCHEMATHESIS_HOOKS. Most generated requests receive the headers of a sandbox user;
+most of those receive the identifiers, versions and checksums that they need to succeed. The rest are sent as generated.
+Writes the number of replies by operation to the file named by OPENAPI_COUNTS.
 """
 
 import atexit
@@ -22,7 +22,7 @@ import schemathesis
 SERVER = os.environ["SYNC_HTTP_URL"]
 SANDBOX = os.environ["SANDBOX_URL"]
 CHANCE = random.Random(int(os.environ.get("OPENAPI_SEED", "1")))
-# Of ten requests so many are signed in, and so many of those are made sensible.
+# Out of ten requests, the number that are signed in, and out of ten of those, the number that are made valid.
 SIGNED_IN, SENSIBLE = 9, 7
 
 counts: dict[str, Counter] = defaultdict(Counter)
@@ -31,7 +31,7 @@ lock = threading.RLock()
 
 
 def new_uuid() -> str:
-    # Not from CHANCE: a seed may be used again on the same stack, where the old ones are taken.
+    # Not from CHANCE: a seed may be reused on the same stack, where its earlier UUIDs exist.
     return str(uuid.uuid4()).upper()
 
 
@@ -46,13 +46,13 @@ class Person:
         return web.request(method, f"{SERVER}/{endpoint}/", params=parameters, headers=self.headers, data=body)
 
     def with_headers(self, headers: dict) -> "Person":
-        """The same person, who sends more headers."""
+        """The same person with additional headers."""
         other = copy.copy(self)
         other.headers = {**self.headers, **headers}
         return other
 
     def with_new_code(self) -> "Person":
-        """The same person, who has signed in at the provider once more."""
+        """The same person after another sign-in at the provider."""
         address = f"{SANDBOX}/sandbox/accounts/{self.account['id']}"
         web.post(f"{address}/new-authorization-code", json={}).raise_for_status()
         return self.with_headers(web.get(address).json()["headers"])
@@ -67,7 +67,7 @@ class Person:
 
 
 def make_older(grant: str) -> None:
-    """Makes a device's grant one that its device has had, and has shown, for a month: a younger one does not count."""
+    """Backdates a device's grant and its last use by a month, since a younger grant does not count."""
     subprocess.run(
         ["mariadb", "--no-defaults", f"--socket={os.environ['DB_SOCKET']}", "--execute",
          "UPDATE device_grants SET created_at = created_at - INTERVAL 30 DAY, signed_in_at = UTC_TIMESTAMP() "
@@ -76,7 +76,7 @@ def make_older(grant: str) -> None:
 
 
 class Move:
-    """A person with a file, and on the same device the account that they are about to switch to, with a device grant."""
+    """A person with a file and, on the same device, the account to switch to, with a device grant."""
 
     body = b"Hello World"
 
@@ -123,7 +123,7 @@ class World:
         self.commit()
 
     def invitation(self, **more) -> str:
-        self.known = None  # whoever redeems it raises the master version
+        self.known = None  # redeeming it raises the master version
         reply = self.owner.call("POST", "CreateSharingInvitation", sharingGroupUUID=self.group, permission="write", **more)
         return reply.json()["sharingInvitationUUID"]
 
@@ -164,7 +164,7 @@ world: World | None = None
 
 
 def present_world() -> World:
-    """The world, created again if a request has destroyed it."""
+    """The world, recreated if a request has destroyed it."""
     global world
     try:
         if world is not None:
@@ -185,14 +185,14 @@ def file_of(world: World, live: bool = True) -> dict:
 
 
 def sensible(case, person: Person, here: World) -> Person:
-    """Fills in what the request needs; returns who should send it."""
+    """Fills in the values that the request needs; returns the person to send it."""
     name = case.operation.definition.raw["operationId"]
     query = dict(case.query or {})
     known = {parameter["name"] for parameter in case.operation.definition.raw["parameters"]}
     if "sharingGroupUUID" in known:
         query["sharingGroupUUID"] = here.group
     if "masterVersion" in known:
-        # One in five is stale.
+        # One in five requests is stale.
         query["masterVersion"] = here.version() + CHANCE.choice([0, 0, 0, 0, 1])
     if "fileUUID" in known and name not in ("UploadFile", "CreateUpload"):
         file = file_of(here)
@@ -296,7 +296,7 @@ def sensible(case, person: Person, here: World) -> Person:
         metadata = {"version": file.get("appMetaDataVersion", -1) + 1, "contents": "text"}
         query.pop("appMetaData", None)
         if CHANCE.random() < 0.5:
-            # Without blanks, which this library would write as "+".
+            # Without spaces, which this library would encode as "+".
             query["appMetaData"] = json.dumps(metadata, separators=(",", ":"))
         else:
             case.body, case.media_type = metadata, "application/json"

@@ -2,9 +2,10 @@
 
 usage: proxies.py FOLDER CERTIFICATES [PROXY]...
 
-Each proxy takes TLS with HTTP/2 and HTTP/1.1, and speaks HTTPS with nginx. Through it, a person signs in, sends 20 MB and reads
-them again, is refused at the head of a long upload, sends metadata of 30,000 bytes and reads them in both ways, begins an upload
-in pieces, and sends a query of 50,000 bytes. Environment: that of a stack whose publicURL is https://sync.example.com/below.
+Each proxy accepts TLS with HTTP/2 and HTTP/1.1, and connects to nginx with HTTPS. Through it, a person signs in,
+uploads 20 MB and downloads them, is rejected at the head of a long upload, sends metadata of 30,000 bytes and reads
+them in both ways, starts an upload in pieces, and sends a query of 50,000 bytes. Environment: that of a stack whose
+publicURL is https://sync.example.com/below.
 """
 
 import hashlib
@@ -32,7 +33,7 @@ SANDBOX = os.environ["SANDBOX_URL"]
 PUBLIC_URL = "https://sync.example.com/below"
 CONTENTS = os.urandom(20_000_000)
 METADATA = "m" * 30_000
-REFUSALS = 10  # of uploads, with each version of HTTP
+REFUSALS = 10  # rejected uploads, with each version of HTTP
 
 NGINX = """\
 pid {folder}/nginx.pid;
@@ -153,7 +154,7 @@ def check(condition: bool, sentence: str, proxy: str) -> None:
         failures.append(f"{proxy}: {sentence}")
 
 
-# The proxies.
+# MARK: Proxies
 
 
 def write(path: Path, text: str) -> Path:
@@ -191,7 +192,7 @@ def caddy(names: dict) -> list[str]:
             str(write(names["folder"] / "Caddyfile", CADDY.format(**names)))]
 
 
-# Which of them pass on a header with an underscore in its name.
+# The proxies that forward a header with an underscore in its name.
 PROXIES: dict[str, tuple[Callable[[dict], list[str]], bool]] = {
     "nginx": (nginx, True), "apache": (apache, True), "haproxy": (haproxy, True), "caddy": (caddy, False)}
 
@@ -214,11 +215,11 @@ def await_port(port: int, process: subprocess.Popen) -> None:
     sys.exit(f"{process.args[0]} does not answer; its log is in its folder")
 
 
-# A phone.
+# MARK: Client
 
 
 class Phone:
-    """Speaks HTTP/1.1 through a proxy."""
+    """An HTTP/1.1 client that uses a proxy."""
 
     def __init__(self, port: int, ca_file: str):
         self.port, self.ca_file = port, ca_file
@@ -248,7 +249,7 @@ class Phone:
             connection.close()
 
     def refused(self, version: str, file: Path) -> tuple[int, bool]:
-        """The status of a long upload whose token is wrong, and whether the JSON of the refusal came with it."""
+        """The status of a long upload with a wrong token, and whether the error's JSON was received."""
         headers = [part for name, value in self.headers(token="wrong").items() for part in ("-H", f"{name}: {value}")]
         done = subprocess.run(
             ["curl", "-sS", version, "--cacert", self.ca_file, "--max-time", "60", *headers, "-H", "Expect:",
@@ -275,7 +276,7 @@ def commit(phone: Phone, group: str, master_version: int) -> None:
 def examine(proxy: str, phone: Phone, folder: Path, passes_underscores: bool) -> None:
     group, file = str(uuid.uuid4()), str(uuid.uuid4())
     reply, body = phone.request("POST", "AddUser", sharingGroupUUID=group, cloudFolderName="Check")
-    check(reply is not None and reply.status == 200, f"signing up with access-token ({body[:200]!r})", proxy)
+    check(reply is not None and reply.status == 200, f"signing up with access-token failed ({body[:200]!r})", proxy)
     connection = http.client.HTTPSConnection("localhost", phone.port, timeout=60, context=phone.context)
     connection.request("GET", "/CheckCreds/", headers=phone.headers("access_token"))
     reply = connection.getresponse()
@@ -320,10 +321,11 @@ def examine(proxy: str, phone: Phone, folder: Path, passes_underscores: bool) ->
     long.write_bytes(CONTENTS)
     for version in ("--http1.1", "--http2"):
         seen = [phone.refused(version, long) for _ in range(REFUSALS)]
-        # Caddy loses some: it stops reading from a server that replies before the body has ended.
+        # Caddy loses some replies: it stops reading from a server that replies before the body has ended.
         least = REFUSALS if proxy != "caddy" else REFUSALS // 3
-        check(sum(status == 401 for status, _ in seen) >= least, f"a refused upload gets its status, {version} ({seen})", proxy)
-        check(sum(has_body for _, has_body in seen) >= least, f"a refused upload gets its JSON, {version}", proxy)
+        check(sum(status == 401 for status, _ in seen) >= least,
+              f"a rejected upload receives its status, {version} ({seen})", proxy)
+        check(sum(has_body for _, has_body in seen) >= least, f"a rejected upload receives its JSON, {version}", proxy)
 
 
 def main() -> None:

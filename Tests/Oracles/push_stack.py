@@ -1,4 +1,4 @@
-"""What the checks of push share: a private stack, its users, and a list of failures."""
+"""Shared by the push checks: a private stack, its users, and a list of failures."""
 
 import json
 import subprocess
@@ -15,14 +15,14 @@ failures = 0
 
 
 def check(what: str, holds: bool, found: object = "") -> None:
-    """Records whether the sentence is true."""
+    """Records whether the statement is true."""
     global failures
     print(f"ok: {what}" if holds else f"not ok: {what}: {found}", flush=True)
     failures += 0 if holds else 1
 
 
 def eventually(condition, seconds: float = DEADLINE_SECONDS) -> bool:
-    """Whether the condition comes true within that time."""
+    """Whether the condition becomes true within the time."""
     limit = time.monotonic() + seconds
     while time.monotonic() < limit:
         if condition():
@@ -41,7 +41,7 @@ def call(url: str, method: str = "GET", headers: dict | None = None, body: bytes
 
 
 class Stack:
-    """A stack in `folder`, with one responder of a kind; `overrides` replace members of syncd's configuration."""
+    """A stack in `folder`, with one responder of each kind; `overrides` replace members of syncd's configuration."""
 
     def __init__(self, script: str, folder: Path, build: str, overrides: dict):
         self.script, self.folder, self.build = script, folder, build
@@ -85,7 +85,7 @@ class Person:
                     self.headers | {"SyncServer-Device-UUID": self.device})
 
     def must(self, endpoint: str, **parameters: object) -> dict:
-        """The reply to a request that has to succeed."""
+        """The reply to a request that must succeed."""
         status, reply = self.ask(endpoint, **parameters)
         assert status == 200, (endpoint, status, reply)
         return reply

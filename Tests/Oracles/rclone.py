@@ -1,4 +1,4 @@
-"""rclone, unmodified and with production URLs, against the sandbox: a client used daily with the real providers."""
+"""rclone, unmodified and with production URLs, connected to the sandbox: a client in daily use with real providers."""
 
 import json
 import os
@@ -13,10 +13,10 @@ from sandbox import CA, PORT
 
 
 class Rclone:
-    """One configured remote. Use as a context; commands take paths on the remote with a leading `remote:`."""
+    """A context manager for one configured remote; commands take paths on the remote with a leading `remote:`."""
 
     def __init__(self, kind, token, **options):
-        """`token` is the OAuth token as rclone keeps it, None for a password among the options; `options` are members
+        """`token` is the OAuth token in rclone's format, None if the options contain a password; `options` are members
         of the remote's configuration."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rclone-oracle-"))
         self._proxy = ConnectProxy(PORT)
@@ -41,14 +41,14 @@ class Rclone:
         return self._proxy.hosts
 
     def token(self):
-        """The token as rclone keeps it now."""
+        """The token that rclone currently stores."""
         for line in (self.folder / "rclone.conf").read_text(encoding="utf-8").splitlines():
             if line.startswith("token = "):
                 return json.loads(line.removeprefix("token = "))
         return None
 
     def local(self, name, data=None):
-        """A path for a file on this machine; with `data` it is written."""
+        """A path for a file on this machine, with the contents `data` if given."""
         path = self.folder / "local" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if data is not None:
@@ -56,7 +56,7 @@ class Rclone:
         return path
 
     def obscure(self, password):
-        """A password as rclone keeps it in its configuration."""
+        """A password in the form used in rclone's configuration."""
         return self.run("obscure", password)[1].strip()
 
     def configure(self, **options):
@@ -65,8 +65,8 @@ class Rclone:
             file.writelines(f"{name} = {value}\n" for name, value in options.items())
 
     def run(self, *arguments):
-        """Runs a command; whether it succeeded, and all that it printed."""
-        # From the environment of the oracle itself: rclone comes as a Python package.
+        """Runs a command; returns whether it succeeded, and its output."""
+        # From the oracle's own environment: rclone is installed as a Python package.
         binary = pathlib.Path(sys.executable).parent / "rclone"
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "HTTPS_PROXY": self._proxy.url}
         result = subprocess.run(
@@ -77,6 +77,6 @@ class Rclone:
         return result.returncode == 0, result.stdout.decode(errors="replace")
 
     def listing(self, path="remote:", *arguments):
-        """The entries at `path`: rclone's own description of each, by path."""
+        """The entries at `path`: rclone's description of each, by path."""
         ok, output = self.run("lsjson", path, "--hash", *arguments)
         return {entry["Path"]: entry for entry in json.loads(output)} if ok else None

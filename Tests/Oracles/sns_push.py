@@ -1,4 +1,4 @@
-"""A whole server, and moto's SNS in place of Amazon's: devices register, a commit is announced, and moto receives it.
+"""A complete server with moto's SNS instead of Amazon's: devices register, and moto receives a commit's announcement.
 
 usage: sns_push.py STACK-SCRIPT DIR BUILD
 """
@@ -25,7 +25,7 @@ def is_enabled(endpoint) -> bool:
 moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
 moto.start()
 host, port = moto.get_host_and_port()
-# What the app maker has done once at Amazon.
+# The setup that the app maker has done once at Amazon.
 client = boto3.client(
     "sns", region_name=REGION, endpoint_url=f"http://{host}:{port}", aws_access_key_id="AKIDEXAMPLE",
     aws_secret_access_key="secret")
@@ -63,21 +63,21 @@ try:
 
     token = uuid.uuid4().hex * 2
     answers = [bob.ask("RegisterPushNotificationToken", pushNotificationToken=token) for _ in range(3)]
-    check("a device registers, three times over", answers == [(200, {})] * 3, answers)
-    check("it has one endpoint and listens once", len(backend.platform_endpoints) == 1 and len(listeners(bob_id)) == 1,
+    check("a device registers three times", answers == [(200, {})] * 3, answers)
+    check("it has one endpoint, subscribed once", len(backend.platform_endpoints) == 1 and len(listeners(bob_id)) == 1,
           listeners(bob_id))
     endpoint = next(iter(backend.platform_endpoints.values()))
-    check("the endpoint is the device's, switched on",
+    check("the endpoint belongs to the device, and is enabled",
           endpoint.token == token and is_enabled(endpoint), endpoint.attributes)
 
     client.set_endpoint_attributes(EndpointArn=endpoint.arn, Attributes={"Enabled": "false"})
     answer = bob.ask("RegisterPushNotificationToken", pushNotificationToken=token)
-    check("a device that SNS had switched off is switched on again",
+    check("a device that SNS had disabled is enabled again",
           answer == (200, {}) and is_enabled(endpoint), (answer, endpoint.attributes))
 
     second = bob.on_another_device()
     answer = second.ask("RegisterPushNotificationToken", pushNotificationToken=uuid.uuid4().hex * 2)
-    check("a second device listens to the same topic", answer == (200, {}) and len(listeners(bob_id)) == 2, answer)
+    check("a second device subscribes to the same topic", answer == (200, {}) and len(listeners(bob_id)) == 2, answer)
     answer = alice.ask("RegisterPushNotificationToken", pushNotificationToken=uuid.uuid4().hex * 2)
     check("the sender registers, too", answer == (200, {}) and len(listeners(alice_id)) == 1, answer)
 
@@ -90,36 +90,36 @@ try:
     if sent(bob_id):
         members = json.loads(sent(bob_id)[0])
         payload = {"aps": {"alert": f"Alice Example, Tom & Jerry: {message}", "sound": "default"}}
-        check("it has the three members, each a payload as text",
+        check("it has the three members, each with a payload as text",
               set(members) == {"APNS_SANDBOX", "APNS", "default"}
               and all(json.loads(text) == payload for text in members.values()), members)
-    check("the sender is told nothing", sent(alice_id) == [], sent(alice_id))
+    check("the sender is not notified", sent(alice_id) == [], sent(alice_id))
 
     carol = Person(stack, "google", "Carol")
     status, reply = carol.ask("AddUser", sharingGroupUUID=str(uuid.uuid4()).upper(), cloudFolderName="F")
     assert status == 200, reply
     carol.device = bob.device
     answer = carol.ask("RegisterPushNotificationToken", pushNotificationToken=token)
-    check("a device that another person signs in on stops listening to the first one's topic",
+    check("signing in as another person ends a device's subscription to the first one's topic",
           answer == (200, {}) and endpoint.arn not in listeners(bob_id) and listeners(reply["userId"]) == [endpoint.arn],
           (answer, listeners(bob_id)))
 
     topic = f"arn:aws:sns:{REGION}:{DEFAULT_ACCOUNT_ID}:{bob_id}"
     status, reply = bob.ask("RemoveUser")
-    check("a user who leaves takes the topic along", status == 200 and eventually(lambda: topic not in backend.topics),
+    check("a user's departure deletes the topic", status == 200 and eventually(lambda: topic not in backend.topics),
           (status, reply))
 
     client.delete_topic(TopicArn=f"arn:aws:sns:{REGION}:{DEFAULT_ACCOUNT_ID}:{alice_id}")
     answer = alice.ask("RegisterPushNotificationToken", pushNotificationToken=uuid.uuid4().hex * 2)
-    check("a topic that vanished is made anew", answer == (200, {}) and len(listeners(alice_id)) == 1, answer)
+    check("a missing topic is created again", answer == (200, {}) and len(listeners(alice_id)) == 1, answer)
 
     client.delete_platform_application(PlatformApplicationArn=application)
     status, reply = alice.ask("RegisterPushNotificationToken", pushNotificationToken=uuid.uuid4().hex * 2)
-    check("an application that SNS does not know is an error", status == 502, (status, reply))
+    check("an application unknown to SNS is an error", status == 502, (status, reply))
 
-    # Every log of the stack: no secret, no token, nothing that a person wrote.
+    # All logs of the stack: no secret, no token, no users' text.
     logs = stack.logs()
-    check("the logs tell of pushes", b"Outbox item done" in logs)
+    check("the logs record pushes", b"Outbox item done" in logs)
     for name, text in (("the secret key", "planted-secret"), ("a device's token", token), ("a message", message[:8])):
         check(f"no log has {name}", text.encode() not in logs)
 finally:

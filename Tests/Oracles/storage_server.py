@@ -1,21 +1,22 @@
-"""A real storage server on a free port of 127.0.0.1, until the standard input ends.
+"""A real storage server on a free port of 127.0.0.1, running until standard input ends.
 
 usage: storage_server.py KIND FOLDER
 
 KIND is s3-moto, s3-rclone, webdav-apache, webdav-apache-open, webdav-wsgidav, webdav-rclone, webdav-lighttpd, webdav-nginx,
 webdav-copyparty, webdav-asgi or webdav-seaweed.
 
-The S3 servers have the bucket `photos`. moto enforces conditions and the order of multipart uploads; it takes any key.
-`rclone serve s3` verifies signatures and `Content-MD5`, for the key `AKTEST` with the secret `secret-of-the-tests`;
-FOLDER/files/photos holds its objects as files. A further kind, `s3-seaweedfs`, has the same key: SeaweedFS verifies signatures and
-checksums, honours conditions, and wants parts of 5 MiB at least.
+The S3 servers have the bucket `photos`. moto enforces conditions and the order of multipart uploads; it accepts any
+key. `rclone serve s3` verifies signatures and `Content-MD5`, for the key `AKTEST` with the secret
+`secret-of-the-tests`; FOLDER/files/photos holds its objects as files. Another kind, `s3-seaweedfs`, has the same key:
+SeaweedFS verifies signatures and checksums, honours conditions, and requires parts of at least 5 MiB.
 
-The WebDAV servers serve FOLDER/files to the user `tester` with the password `secret-of-the-tests`. As long as there is a file
-FOLDER/open, `webdav-apache-open` shows them to everybody, whatever password they present; writing needs the right one.
-SeaweedFS takes any password, and keeps files in volumes of its own; they are seen by the interface of its filer.
+The WebDAV servers serve FOLDER/files to the user `tester` with the password `secret-of-the-tests`. While the file
+FOLDER/open exists, `webdav-apache-open` shows the files to everybody, whatever password they present; writing requires
+the right one. SeaweedFS accepts any password, and stores files in its own volumes, which are accessible through its
+filer.
 
-The output is the port, in a line. rclone remembers what a folder holds; it has a second line with the port of its
-remote control, where `POST /vfs/forget` makes it look again. SeaweedFS has one with the port of its filer.
+The output is the port, on one line. rclone caches the contents of folders; it prints a second line with the port of its
+remote control, where `POST /vfs/forget` clears the cache. SeaweedFS prints one with the port of its filer.
 """
 
 import json
@@ -35,13 +36,13 @@ SECRET = "secret-of-the-tests"
 # Parts as small as those of other storages, so that tests need not send megabytes.
 SMALLEST_PART_BYTES = 256 * 1024
 START_SECONDS = 30
-# With `dir`, as Debian has it, which redirects requests for a collection whose address lacks the slash.
+# With `dir`, like Debian; it redirects requests for a collection whose address lacks the trailing slash.
 APACHE_MODULES = ("mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_basic", "dav", "dav_fs",
                   "dir", "headers")
 
 
 def s3_moto(_files: Path) -> None:
-    # The first label of the host is not a bucket.
+    # The first label of the host name is not a bucket.
     os.environ["S3_IGNORE_SUBDOMAIN_BUCKETNAME"] = "true"
     os.environ["S3_UPLOAD_PART_MIN_SIZE"] = str(SMALLEST_PART_BYTES)
     from moto.server import ThreadedMotoServer  # pylint: disable=import-outside-toplevel  after the setting
@@ -64,7 +65,7 @@ def s3_seaweedfs(files: Path) -> None:
     actions = ["Admin", "Read", "Write", "List", "Tagging"]
     (folder / "s3.json").write_text(json.dumps({"identities": [
         {"name": USER, "credentials": [{"accessKey": KEY, "secretKey": SECRET}], "actions": actions},
-        # For the tests, which look at what is there without a signature; a signature that is wrong is refused.
+        # For tests that inspect the contents without a signature; a wrong signature is rejected.
         {"name": "anonymous", "actions": actions},
     ]}), encoding="ascii")
     ports = {name: free_port() for name in ("master", "volume", "filer", "s3")}
@@ -77,7 +78,7 @@ def s3_seaweedfs(files: Path) -> None:
     ]
     with open(folder / "weed.log", "wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
         wait_for(ports["s3"])
-        # The filer may come after the interface.
+        # The filer may start after the interface.
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
@@ -89,7 +90,7 @@ def s3_seaweedfs(files: Path) -> None:
                     raise
                 time.sleep(0.05)
         announce(ports["s3"])
-        # It takes more than 20 s to end by itself.
+        # A regular shutdown takes more than 20 s.
         server.kill()
 
 
@@ -99,7 +100,7 @@ def webdav_rclone(files: Path) -> None:
 
 def serve_with_rclone(interface: str, *arguments) -> None:
     port, control = free_port(), free_port()
-    # Without a memory of folders (--dir-cache-time 0s) it turns in a loop after a while, and takes a whole core.
+    # Without a folder cache (--dir-cache-time 0s), it eventually enters a loop that occupies a whole core.
     serve([
         Path(sys.executable).with_name("rclone"), "serve", interface, "--addr", f"127.0.0.1:{port}", "--rc", "--rc-addr",
         f"127.0.0.1:{control}", "--rc-no-auth", "--config", "/dev/null", "--log-level", "ERROR", *arguments,
@@ -117,7 +118,7 @@ def webdav_apache(files: Path, exceptions: list = ()) -> None:
     digest = subprocess.run(["openssl", "passwd", "-apr1", SECRET], check=True, capture_output=True, text=True).stdout
     (folder / "users").write_text(f"{USER}:{digest}", encoding="ascii")
     lines = [f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in APACHE_MODULES]
-    # Children of root run as somebody else, who has to write the files.
+    # Child processes of root run as another user, who must be able to write the files.
     if os.geteuid() == 0:
         for path in (folder, files):
             os.chmod(path, 0o777)
@@ -125,11 +126,11 @@ def webdav_apache(files: Path, exceptions: list = ()) -> None:
     lines += [
         f"ServerRoot {folder}", f"PidFile {folder}/apache.pid", f"ErrorLog {folder}/error.log", f"Listen 127.0.0.1:{port}",
         "ServerName webdav-apache.sandbox.test",
-        # As behind every proxy that ends TLS: Apache compares scheme and port of destinations with its own.
+        # Like behind any proxy that terminates TLS: Apache compares scheme and port of destinations with its own.
         f"RequestHeader edit Destination ^https://([^/]+)/ http://$1:{port}/ early",
         f"DefaultRuntimeDir {folder}", f"DavLockDB {folder}/locks", f"DocumentRoot {files}",
         f"<Directory {files}>", "Dav On", "AuthType Basic", "AuthName files", f"AuthUserFile {folder}/users",
-        # One of them has to hold.
+        # One of the requirements must be met.
         "Require valid-user", *exceptions, "</Directory>", "",
     ]
     (folder / "apache.conf").write_text("\n".join(lines), encoding="utf-8")
@@ -176,7 +177,7 @@ def webdav_nginx(files: Path) -> None:
     folder, port = files.parent, free_port()
     digest = subprocess.run(["openssl", "passwd", "-apr1", SECRET], check=True, capture_output=True, text=True).stdout
     (folder / "users").write_text(f"{USER}:{digest}", encoding="ascii")
-    # Workers of root run as somebody else, who has to write the files.
+    # Workers of root run as another user, who must be able to write the files.
     user = "user root;" if os.geteuid() == 0 else ""
     paths = " ".join(f"{name}_temp_path {folder}/{name};"
                      for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
@@ -203,7 +204,7 @@ def webdav_copyparty(files: Path) -> None:
     serve([
         Path(sys.executable).with_name("copyparty"), "-q", "-i", "127.0.0.1", "-p", str(port), "-a", f"{USER}:{SECRET}", "-v",
         f"{files}::A,{USER}", "--hist", files.parent / "history", "--no-crt", "--no-thumb",
-        # All people of the tests come from one address.
+        # All test users have the same address.
         *(f"--ban-{reason}=no" for reason in ("pw", "404", "403", "422", "url")),
     ], port, output=subprocess.DEVNULL)
 
@@ -215,7 +216,7 @@ def webdav_asgi(files: Path) -> None:
 
 
 def webdav_seaweed(files: Path) -> None:
-    # The port of gRPC follows from the other one, unless it is given.
+    # The gRPC port is derived from the other one unless specified.
     names = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc",
              "webdav.port")
     ports = dict(zip(names, free_ports(len(names))))

@@ -1,9 +1,9 @@
-"""Uploads in pieces, sent by clients of others: tuspy, aiotus, and plain HTTP in the words of the IETF draft.
+"""Uploads in pieces by third-party clients: tuspy, aiotus, and plain HTTP with the IETF draft's headers.
 
 usage: uploads.py [--uploads N] [--seed S] [--providers google,dropbox,…]
 
-N uploads of random sizes, whose connection is cut after random numbers of bytes until all of them have gone through:
-each must end as a staged file with the right bytes, at most 512 KiB may be sent twice for each cut, and nothing may be left
+N uploads of random sizes, whose connections are cut after random numbers of bytes until all of them are complete: each
+must end as a staged file with the right bytes, at most 512 KiB may be sent again for each cut, and nothing may be left
 over. Environment: that of a stack (scripts/stack env).
 """
 
@@ -89,7 +89,7 @@ class Person:
         return self.web.get(f"{SANDBOX}/sandbox/accounts/{self.account['id']}/files").json()
 
     def settle(self) -> None:
-        """Waits until the server has nothing left to delete: at most half a minute."""
+        """Waits up to half a minute until the server has nothing left to delete."""
         for _ in range(300):
             if not any(item["name"].endswith((".part", ".uploading", ".tail")) for item in self.objects()):
                 return
@@ -97,20 +97,20 @@ class Person:
 
 
 def target(reply: requests.Response) -> str:
-    """Path and query of the upload that a reply has begun."""
+    """The path and query of the upload that a reply has created."""
     address = urllib.parse.urlsplit(urllib.parse.urljoin(reply.url, reply.headers["Location"]))
     return f"{address.path}?{address.query}"
 
 
 class CutConnection:
-    """A connection to the server that ends after a number of bytes of the body, sent like a phone's: as fast as it goes."""
+    """A connection to the server that ends after a number of bytes of the body, sent as fast as possible."""
 
     def __init__(self, person: Person, target: str, headers: dict) -> None:
         self.request = f"{target} HTTP/1.1\r\nHost: {HOST}:{PORT}\r\n" + "".join(
             f"{name}: {value}\r\n" for name, value in {**person.headers, **headers}.items()) + "\r\n"
 
     def send(self, body: bytes, cut: int | None) -> tuple[int, dict, int]:
-        """Status, headers, and how many bytes of the body were sent; status 0 if the connection was cut."""
+        """The status, headers, and number of body bytes sent; status 0 if the connection was cut."""
         with socket.create_connection((HOST, int(PORT)), timeout=120) as connection:
             connection.sendall(self.request.encode())
             sent = len(body) if cut is None else min(cut, len(body))
@@ -119,7 +119,7 @@ class CutConnection:
             except OSError:
                 pass
             if cut is not None and sent < len(body):
-                # As a phone whose network is gone: nothing more, and no answer.
+                # Like a phone that has lost its network: it sends and receives nothing more.
                 return 0, {}, sent
             reply = http.client.HTTPResponse(connection)
             reply.begin()
@@ -137,13 +137,13 @@ class Tally:
 
 
 class CutUpload:
-    """One upload whose connection is cut again and again, in the words of tus or of the draft."""
+    """One upload with repeated connection cuts, using the headers of tus or of the draft."""
 
     def __init__(self, person: Person, data: bytes, words: dict, chance: random.Random, tally: Tally) -> None:
         self.person, self.data, self.words, self.chance, self.tally = person, data, words, chance, tally
 
     def run(self, cuts: list[int] | None = None) -> dict | None:
-        """Cuts connections after so many bytes each, or else at random; the headers of the last reply."""
+        """Cuts connections after the given numbers of bytes, otherwise at random; returns the last reply's headers."""
         reply = self.person.call(
             "POST", "CreateUpload", headers={**self.words, "Upload-Length": str(len(self.data))},
             **self.person.parameters(self.data, self.person.version()))
@@ -172,7 +172,7 @@ class CutUpload:
             self.tally.sent_twice += max(0, twice)
             self.tally.most_twice = max(self.tally.most_twice, twice)
             check(twice <= MOST_SENT_TWICE,
-                  f"{self.person.provider}: cut at {position + sent} of {len(self.data)}, and it goes on at {at}: status {status}")
+                  f"{self.person.provider}: cut at {position + sent} of {len(self.data)}, and it resumes at {at}: status {status}")
             position = at
         check(False, "an upload does not end")
         return None
@@ -208,7 +208,7 @@ def downloaded(person: Person, file: str) -> bytes:
 
 
 def soon_cut_uploads(person: Person, chance: random.Random) -> None:
-    """Connections that break soon after they have begun, again and again."""
+    """Connections that repeatedly break soon after they were opened."""
     for words in (TUS, DRAFT):
         data = chance.randbytes(1_200_000)
         upload = CutUpload(person, data, words, chance, Tally())
@@ -216,7 +216,7 @@ def soon_cut_uploads(person: Person, chance: random.Random) -> None:
         headers = upload.run(cuts)
         check(headers is not None and "creationDate" in json.loads(headers.get("syncserver-message-params", "{}")),
               f"{person.provider}: an upload that was cut after {cuts} bytes ends with {headers}")
-    check(commit(person) == 2, f"{person.provider}: uploads that were cut soon are committed")
+    check(commit(person) == 2, f"{person.provider}: uploads with early cuts are committed")
 
 
 def cut_uploads(person: Person, count: int, chance: random.Random, largest: int) -> None:
@@ -239,7 +239,7 @@ def cut_uploads(person: Person, count: int, chance: random.Random, largest: int)
     person.settle()
     objects = [item for item in person.objects() if item["name"] != "README.txt"]
     check(len(objects) <= count + 1, f"{person.provider}: {len(objects)} objects of {count} files")
-    print(f"{person.provider}: {tally.uploads} uploads, {tally.cuts} cuts, {tally.sent_twice} bytes sent twice, "
+    print(f"{person.provider}: {tally.uploads} uploads, {tally.cuts} cuts, {tally.sent_twice} bytes sent again, "
           f"at most {tally.most_twice} for a cut; {dict(tally.statuses)}", flush=True)
 
 
@@ -270,7 +270,7 @@ async def aiotus_uploads(person: Person, sizes: list[int], chance: random.Random
 
 
 def rules(person: Person) -> None:
-    """What both protocols demand beside the way that goes well."""
+    """Requirements of both protocols for errors and edge cases."""
     data = b"x" * 700_000
     options = person.web.options(f"{SERVER}/CreateUpload")
     check(options.status_code == 204 and options.headers.get("Tus-Version") == "1.0.0"
@@ -280,14 +280,14 @@ def rules(person: Person) -> None:
         return person.call("POST", "CreateUpload", headers={**TUS, "Upload-Length": str(len(data)), **more},
                            **person.parameters(data, person.version()))
 
-    check(create(**{"Tus-Resumable": "0.2.2"}).status_code == 412, "another version of tus is refused")
-    check(create(**{"Upload-Length": "-1"}).status_code == 400, "a negative length is refused")
-    check(create(**{"Upload-Length": str(1 << 50)}).status_code == 413, "a length beyond the limit is refused")
+    check(create(**{"Tus-Resumable": "0.2.2"}).status_code == 412, "another version of tus is rejected")
+    check(create(**{"Upload-Length": "-1"}).status_code == 400, "a negative length is rejected")
+    check(create(**{"Upload-Length": str(1 << 50)}).status_code == 413, "a length beyond the limit is rejected")
     first = create()
     path = target(first)
     again = person.web.request(first.request.method, first.url, headers=first.request.headers)
     check(again.status_code == 201 and again.headers["Location"] == first.headers["Location"],
-          "an upload that is begun twice is one")
+          "creating an upload twice creates only one")
 
     def patch(body, offset, **more):
         headers = {**TUS, "Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream", **more}
@@ -295,41 +295,43 @@ def rules(person: Person) -> None:
 
     wrong = patch(data, 5)
     check(wrong.status_code == 409 and wrong.headers.get("Upload-Offset") == "0",
-          f"another offset is refused: {wrong.status_code} {dict(wrong.headers)}")
-    check(patch(data, 0, **{"Content-Type": "text/plain"}).status_code == 415, "another media type is refused")
-    check(patch(data + b"y", 0).status_code == 413, "more bytes than announced are refused")
+          f"another offset is rejected: {wrong.status_code} {dict(wrong.headers)}")
+    check(patch(data, 0, **{"Content-Type": "text/plain"}).status_code == 415, "another media type is rejected")
+    check(patch(data + b"y", 0).status_code == 413, "more bytes than announced are rejected")
     bad = base64.b64encode(hashlib.sha1(b"other").digest()).decode()
-    check(patch(data, 0, **{"Upload-Checksum": f"sha1 {bad}"}).status_code == 460, "a wrong digest is refused")
+    check(patch(data, 0, **{"Upload-Checksum": f"sha1 {bad}"}).status_code == 460, "a wrong digest is rejected")
     check(person.web.head(SERVER + path, headers={**person.headers, **TUS}).headers.get("Upload-Offset") == "0",
           "a piece with a wrong digest leaves nothing behind")
     good = base64.b64encode(hashlib.sha1(data[:524_288]).digest()).decode()
     piece = patch(data[:524_288], 0, **{"Upload-Checksum": f"sha1 {good}"})
-    check(piece.status_code == 204, f"a piece with its digest is taken: {piece.status_code} {piece.text}")
+    check(piece.status_code == 204, f"a piece with its digest is accepted: {piece.status_code} {piece.text}")
     at = int(piece.headers.get("Upload-Offset", "0"))
     other = Person(person.provider)
     check(other.web.head(SERVER + path, headers={**other.headers, **TUS}).status_code == 404,
-          "an upload of somebody else does not exist")
-    check(person.web.get(SERVER + path, headers=person.headers).status_code == 405, "GET is refused")
+          "another user's upload is not visible")
+    check(person.web.get(SERVER + path, headers=person.headers).status_code == 405, "GET is rejected")
     last = patch(data[at:], at)
     check(last.status_code == 204 and "creationDate" in last.headers.get("syncserver-message-params", ""),
           f"the last piece stages the file: {last.status_code} {last.text}")
     repeated = patch(b"", len(data))
     check(repeated.headers.get("syncserver-message-params") == last.headers.get("syncserver-message-params"),
-          "a repeated last piece has the same answer")
+          "a repeated last piece has the same reply")
     check(commit(person) == 1, "the file is committed")
     gone = create()
     path = target(gone)
     patch(data[:524_288], 0)
-    check(person.web.delete(SERVER + path, headers={**person.headers, **TUS}).status_code == 204, "it can be abandoned")
-    check(person.web.head(SERVER + path, headers={**person.headers, **TUS}).status_code == 404, "it is gone then")
+    check(person.web.delete(SERVER + path, headers={**person.headers, **TUS}).status_code == 204,
+          "an upload can be abandoned")
+    check(person.web.head(SERVER + path, headers={**person.headers, **TUS}).status_code == 404,
+          "an abandoned upload does not exist any longer")
     lying = create()
     path = target(lying)
-    check(patch(b"z" * len(data), 0).status_code == 422, "other bytes than announced are refused")
-    check(patch(b"z" * len(data), 0).status_code == 404, "their upload is gone")
+    check(patch(b"z" * len(data), 0).status_code == 422, "bytes that do not match the checksum are rejected")
+    check(patch(b"z" * len(data), 0).status_code == 404, "the rejected upload does not exist any longer")
 
 
 def stale(person: Person) -> None:
-    """The master version moves on while the bytes come: only the metadata are sent again."""
+    """If the master version changes during the upload, only the metadata are sent again."""
     data = os.urandom(900_000)
     reply = person.call("POST", "CreateUpload", headers={**DRAFT, "Upload-Length": str(len(data))},
                         **person.parameters(data, person.version()))
@@ -339,7 +341,7 @@ def stale(person: Person) -> None:
     first = person.web.patch(SERVER + path, data=data[:600_000], headers=headers)
     if first.status_code == 200:
         version = json.loads(first.headers["syncserver-message-params"]).get("masterVersionUpdate")
-        check(version == person.version(), f"a stale upload is told the version: {first.headers}")
+        check(version == person.version(), f"a stale upload receives the version: {first.headers}")
         path += f"&masterVersion={version}"
         first = person.web.patch(SERVER + path, data=data[:600_000], headers=headers)
     at = int(first.headers["Upload-Offset"])
@@ -348,7 +350,7 @@ def stale(person: Person) -> None:
     last = person.web.patch(SERVER + path, data=data[at:], headers=headers)
     params = json.loads(last.headers.get("syncserver-message-params", "{}"))
     check(last.status_code == 200 and params.get("masterVersionUpdate") == person.version(),
-          f"a stale last piece is told the version: {last.status_code} {params}")
+          f"a stale last piece receives the version: {last.status_code} {params}")
     headers["Upload-Offset"] = str(len(data))
     path = path.split("&")[0] + f"&masterVersion={params.get('masterVersionUpdate')}"
     again = person.web.patch(SERVER + path, data=b"", headers=headers)

@@ -1,4 +1,4 @@
-"""The verdicts in the table of the benchmarks, bench/benchmark/table.py.
+"""The verdicts in the benchmarks' table, bench/benchmark/table.py.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """

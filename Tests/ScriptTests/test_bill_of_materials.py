@@ -1,4 +1,4 @@
-"""The bill of materials: what is linked, and nothing else.
+"""The bill of materials lists exactly the linked packages.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
@@ -41,23 +41,23 @@ class LinkedPackagesTests(unittest.TestCase):
     ]}
 
     def test_of_all_modules_below(self) -> None:
-        """A package counts wherever below the program it is used, and not if only tests use it."""
+        """A package counts if any module below the program uses it, but not if only tests use it."""
         self.assertEqual(
             self.bill.linked_packages(self.package, ["program"]), {"swift-argument-parser", "swift-log"})
 
     def test_unknown_program(self) -> None:
-        """A program that does not exist is no empty list."""
+        """An unknown program is an error, not an empty list."""
         with self.assertRaisesRegex(SystemExit, "target prgram does not exist"):
             self.bill.linked_packages(self.package, ["prgram"])
 
     def test_unknown_dependency(self) -> None:
-        """A dependency whose package nobody knows is not left out."""
+        """A dependency on an unknown package is an error, not omitted."""
         package = {"targets": [target("program", by_name("Logging"))]}
         with self.assertRaisesRegex(SystemExit, "program depends on Logging"):
             self.bill.linked_packages(package, ["program"])
 
     def test_dependencies_of_packages(self) -> None:
-        """What a linked package depends on is linked, too."""
+        """The dependencies of a linked package are linked, too."""
         inner = {"identity": "inner", "dependencies": []}
         root = {"dependencies": [
             {"identity": "outer", "dependencies": [inner]}, {"identity": "unused", "dependencies": []}]}

@@ -8,23 +8,23 @@ import unittest
 from pathlib import Path
 
 BOOTSTRAP = Path(__file__).resolve().parents[2] / "scripts" / "bootstrap"
-# Says of every package that is asked for whether apt has run.
+# Reports every requested package as installed if apt has run.
 DPKG_QUERY = '''#!/bin/sh
 [ -e "$STATE/installed" ] || exit 1
 shift 2
 for package; do echo "installed $package"; done
 '''
-# In the place of `env apt-get ...`: notes that it runs, and ends when the test says so.
+# Replaces `env apt-get ...`: records that it runs, and ends when the test allows.
 ENV = '''#!/bin/sh
 echo started >>"$STATE/runs"
 read -r line <"$STATE/go"
 touch "$STATE/installed"
 '''
-# Runs what it is given, with a folder of the test in the place of /usr/sbin.
+# Runs its command with a test folder in place of /usr/sbin.
 REAL_ENV = '''#!/bin/bash
 exec /usr/bin/env "$1" POLICY="$STATE/policy-rc.d" "${@:3}"
 '''
-# Knows no packages before an update; some machines do not get any even then.
+# Knows no packages before an update; on some machines not even then.
 APT_GET = '''#!/bin/sh
 echo "$1" >>"$STATE/runs"
 case "$*" in
@@ -33,7 +33,7 @@ update) [ -e "$STATE/offline" ] || touch "$STATE/lists" ;;
     [ -e "$STATE/lists" ] || { echo "E: Unable to locate package" >&2; exit 100; }
     case "$*" in *--download-only*) exit ;; esac
     touch "$STATE/installed"
-    # What Debian 12 says, of which nothing is wrong, and what somebody has to know.
+    # Debian 12's harmless messages, and a warning that must be shown.
     cat >&2 <<SAID
 debconf: delaying package configuration, since apt-utils is not installed
 invoke-rc.d: could not determine current runlevel
@@ -58,7 +58,7 @@ class BootstrapTests(unittest.TestCase):
                            "sudo": "#!/bin/sh\nshift\nexec \"$@\"\n", "systemctl": "#!/bin/sh\n"}.items():
             self.make_tool(name, text)
         os.mkfifo(self.folder / "go")
-        # A copy, as whoever tests may be installing something with the original.
+        # A copy, since whoever runs the tests may be installing with the original.
         self.script = self.folder / "bootstrap"
         self.script.write_bytes(BOOTSTRAP.read_bytes())
         self.environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "STATE": str(self.folder)}

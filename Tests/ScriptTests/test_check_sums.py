@@ -1,4 +1,4 @@
-"""The check sums of the demonstration's and the benchmarks' phones, against values that providers and rclone publish.
+"""Checks the demonstration's and benchmarks' checksums against values published by providers and rclone.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """

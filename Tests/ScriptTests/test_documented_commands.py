@@ -1,4 +1,4 @@
-"""Each command that a document tells its readers to type is run by a test, or it is said why none can run it.
+"""Each command in a document is run by a test, or has a reason why no test can run it.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
@@ -18,7 +18,7 @@ from documents.commands import commands, displayed, documents, manual, markdown,
 from documents.transcript import FOLDER, typed_commands  # noqa: E402
 
 TABLE = REPOSITORY / "Tests" / "documented-commands.toml"
-# What stands for something else: FILE, google.txt, https://…, [option].
+# Placeholders: FILE, google.txt, https://…, [option].
 PLACEHOLDER = re.compile(r"https?:.*|[A-Z]{2,}|.*[…|$<\[].*|\d.*|[\w-]+\.(txt|json|password)")
 
 
@@ -31,7 +31,7 @@ def in_one_line(command: str) -> str:
 
 
 def words(command: str) -> list[str]:
-    """Those that a test which runs the command has to have: all but the program's name, values and placeholders."""
+    """The words that a test of the command must contain: all except the program's name, values and placeholders."""
     _, *rest = re.split(r"[\s='\"]+", command)
     return [word for word in rest if word and not word.startswith("/") and not PLACEHOLDER.fullmatch(word)]
 
@@ -42,9 +42,11 @@ class DocumentedCommandsTests(unittest.TestCase):
         self.typed = set(typed_commands())
 
     def test_each_command_is_run(self) -> None:
-        """A command of a document is in a transcript, or has a row that says what runs it, or why nothing does.
+        """Each command of a document is in a transcript, or has a row that names its test or the reason for having
+        none.
 
-        In sentences, a command stands also for those that begin with it: `syncctl import` for an import with its options.
+        In prose, a command also stands for longer ones that begin with it: `syncctl import` for an import with its
+        options.
         """
         listed = [in_one_line(command) for kind in rows().values() for row in kind for command in row["commands"]]
         missing = [f"{command.document}:{command.line}: {text}" for text, command in self.documented.items()
@@ -56,7 +58,7 @@ class DocumentedCommandsTests(unittest.TestCase):
         self.assertEqual(len(listed), len(set(listed)))
 
     def test_transcripts_are_of_documents(self) -> None:
-        """Each command of a transcript is one of the document that it names."""
+        """Each command of a transcript is in the document that the transcript names."""
         self.assertGreater(len(self.typed), 100)
         for file in sorted(FOLDER.glob("*.txt")):
             first, *lines = file.read_text(encoding="utf-8").splitlines()
@@ -67,7 +69,7 @@ class DocumentedCommandsTests(unittest.TestCase):
                 self.assertEqual(typed - known, set())
 
     def test_what_runs_them_exists(self) -> None:
-        """The tests that rows name are there, and have the words of the commands, or read the document."""
+        """The tests named by rows exist, and contain the words of the commands, or read the document."""
         for kind in ("run", "read"):
             for row in rows()[kind]:
                 text = (REPOSITORY / row["by"]).read_text(encoding="utf-8")
@@ -83,7 +85,7 @@ class DocumentedCommandsTests(unittest.TestCase):
                         self.assertEqual([word for word in words(command) if word not in text], [], command)
 
     def test_targets_of_make(self) -> None:
-        """Each is one of the Makefile, and what it calls is run by the tests."""
+        """Each target is in the Makefile, and the program that it calls exists."""
         makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
         for row in rows()["make"]:
             self.assertTrue((REPOSITORY / row["by"]).exists(), row)
@@ -91,19 +93,19 @@ class DocumentedCommandsTests(unittest.TestCase):
                 self.assertRegex(makefile, rf"(?m)^{target}:")
 
     def test_reasons_are_given(self) -> None:
-        """Who excuses a command says why."""
+        """Each excused command has a reason."""
         for row in rows()["unrun"]:
             self.assertGreater(len(row["because"].split()), 3, row)
 
 
 class ExtractionTests(unittest.TestCase):
-    """A command that is not found in a document would not be missed."""
+    """Checks the extraction itself, since a command that it overlooks would not be missed."""
 
     def texts(self, found) -> list[str]:
         return [" ".join(source.split()) for _, source, _ in found if not source.startswith("\0")]
 
     def test_markdown(self) -> None:
-        """Displays and code in sentences, across the ends of lines; names alone, and other languages, are no commands."""
+        """Commands are in code blocks and inline code, across line breaks; bare names and other languages are ignored."""
         text = (
             "Run `syncctl\ndoctor`, not `syncctl`.\n\n```\n# only said\nmake deb   # why\nscrape_configs:\n```\n\n"
             "```json\nmake nothing\n```\n\n| `a` | `make repository \\| cat` |\n\n  ```console\n  $ curl -d '{\n  }' \\\n"
@@ -112,14 +114,14 @@ class ExtractionTests(unittest.TestCase):
             "syncctl doctor", "make deb", "make repository | cat", "curl -d '{ }' https://x", "mariadb -e x"])
 
     def test_program(self) -> None:
-        """The text of a program is one command; a loop is one, too."""
+        """The text of a script is one command; so is a loop."""
         self.assertEqual(
             self.texts(displayed([(1, "#!/bin/sh"), (2, "ssh x")])), ["#!/bin/sh ssh x"])
         self.assertEqual(
             self.texts(displayed([(1, "for x in y; do"), (2, "    echo $x"), (3, "done")])), ["for x in y; do echo $x done"])
 
     def test_pages(self) -> None:
-        """mdoc's displays and literals; indented lines of a README.Debian, without what stands beside them."""
+        """Commands are in mdoc's displays and literals, and in a README.Debian's indented lines, without notes."""
         self.assertEqual(
             self.texts(manual(".Bd -literal\nsyncctl migrate    # once\n.Ed\n.Dl $ syncdir x \\-\\-y\n.Ql make run .\n")),
             ["syncctl migrate", "syncdir x --y", "make run"])

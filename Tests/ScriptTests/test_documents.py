@@ -18,14 +18,14 @@ TEST_NAME = re.compile(r'@Test\(\s*"((?:[^"\\]|\\.)*)"')
 
 @cache
 def targets() -> dict[str, dict]:
-    """Those of the package's manifest by their names."""
+    """The targets of the package's manifest, by name."""
     described = subprocess.run(
         ["swift", "package", "dump-package"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     return {target["name"]: target for target in json.loads(described)["targets"]}
 
 
 def table(heading: str) -> list[list[str]]:
-    """The cells of the table that has this heading's first cell."""
+    """The cells of the table whose heading begins with this cell."""
     lines = ARCHITECTURE.read_text(encoding="utf-8").splitlines()
     begin = next(number for number, line in enumerate(lines) if line.startswith(f"| {heading} |"))
     rows = []
@@ -38,7 +38,7 @@ def table(heading: str) -> list[list[str]]:
 
 class ArchitectureTests(unittest.TestCase):
     def test_modules(self) -> None:
-        """The table of modules lists each of them with its imports."""
+        """The table of modules lists every module with its imports."""
         modules = {name: target for name, target in targets().items()
                    if target["type"] in ("regular", "executable") and not (target.get("path") or "").startswith("Tests")}
         written = {CODE.findall(name)[0]: set(CODE.findall(imports)) for name, imports, _ in table("Module")}
@@ -48,7 +48,7 @@ class ArchitectureTests(unittest.TestCase):
         self.assertEqual(written, declared)
 
     def test_modules_have_rooms(self) -> None:
-        """The diagram of the source tree names each module but the example's in its directory, and no other."""
+        """The diagram of the source tree shows exactly the modules, except the example's, in their directories."""
         picture = re.search(r"^Sources/\n(.*?)^```", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
         assert picture
         room = ""
@@ -63,7 +63,7 @@ class ArchitectureTests(unittest.TestCase):
         self.assertEqual(shown, present - {("Programs", "simulate")})
 
     def test_tests_have_rooms(self) -> None:
-        """Tests of a module are in the directory of the same name."""
+        """A module's tests are in the directory of the same name."""
         for name, target in targets().items():
             path = Path(target.get("path") or "")
             if target["type"] == "test" and len(path.parts) > 2:
@@ -71,7 +71,7 @@ class ArchitectureTests(unittest.TestCase):
                     self.assertTrue((REPOSITORY / "Sources" / path.parts[1]).is_dir())
 
     def test_tables(self) -> None:
-        """The table of the database's tables lists each that the migrations create."""
+        """The table of database tables lists exactly those that the migrations create."""
         migrations = (REPOSITORY / "Sources/Server/Store/Migrations").glob("*.sql")
         made = set().union(*(
             re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", file.read_text(encoding="utf-8")) for file in migrations))
@@ -80,8 +80,8 @@ class ArchitectureTests(unittest.TestCase):
 
 class ErrorTests(unittest.TestCase):
     def test_replies_of_nginx(self) -> None:
-        """The error replies that nginx makes by itself are rows of the protocol's table; tests in Swift compare that table
-        with those of the server."""
+        """The error replies that nginx generates itself are rows of the protocol's table; tests in Swift compare that
+        table with the server's replies."""
         files = (REPOSITORY / "nginx/syncd-http.conf").read_text(encoding="ascii")
 
         def entries(variable: str) -> dict[str, str]:
@@ -104,7 +104,7 @@ class ErrorTests(unittest.TestCase):
                 self.assertEqual(rows[code], (status, re.search(pattern, status) is not None))
 
     def test_classes(self) -> None:
-        """The table of classes lists each code of the code's table, in its class."""
+        """The table of classes lists every error code in its class."""
         source = (REPOSITORY / "Sources/Protocol/SyncProtocol/Routing/ErrorCode.swift").read_text(encoding="utf-8")
         names = dict(re.findall(r'^    case (\w+) = "(\w+)"$', source, re.MULTILINE))
         rows = re.findall(r"case \.(\w+):\s+Row\(\s*\d+, \.(\w+),", source)
@@ -120,7 +120,7 @@ class ErrorTests(unittest.TestCase):
 
 class DoctorTests(unittest.TestCase):
     def test_each_finding_is_provoked(self) -> None:
-        """Each finding of `syncctl doctor` that docs/operations.md lists is expected by a test that runs it on a host."""
+        """For each finding of `syncctl doctor` listed in docs/operations.md, a test provokes it on a host."""
         text = (REPOSITORY / "docs/operations.md").read_text(encoding="utf-8")
         rows = re.search(r"^\| Finding \| Check .*\n.*\n((?:\|.*\n)+)", text, re.MULTILINE)
         assert rows
@@ -134,7 +134,7 @@ class DoctorTests(unittest.TestCase):
 
 class ClientConformanceTests(unittest.TestCase):
     def test_quoted_tests_exist(self) -> None:
-        """Each line of the list names a test by its display name, unless it says that there is none."""
+        """Each line of the list contains the display name of a test, or states that there is none."""
         existing = set().union(*(
             TEST_NAME.findall(file.read_text(encoding="utf-8")) for file in (REPOSITORY / "Tests").rglob("*.swift")))
         text = (REPOSITORY / "docs/client-conformance.md").read_text(encoding="utf-8")

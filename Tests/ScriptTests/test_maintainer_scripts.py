@@ -1,5 +1,5 @@
-"""The maintainer scripts of the package, with programs in place of syncctl and systemd's that write down how they are called.
-The host tests run them as dpkg does.
+"""The package's maintainer scripts, with programs in place of syncctl and systemd's that record their calls. The host
+tests run them as dpkg does.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
@@ -44,7 +44,7 @@ class MaintainerScriptTests(unittest.TestCase):
         (self.directory / "active").write_text("".join(f"{unit}\n" for unit in units), encoding="ascii")
 
     def call(self, script: str, *arguments: str, **variables: str) -> list[str]:
-        """Runs a script; returns what it has called."""
+        """Runs a script; returns its calls."""
         text = (DEBIAN / f"syncserver.{script}").read_text(encoding="utf-8").replace("#DEBHELPER#", "")
         for folder in ("/run/systemd", "/etc/systemd", "/etc/syncd", "/var/lib/syncd", "/usr/share/debconf"):
             text = text.replace(folder, f"{self.directory}{folder}")
@@ -63,7 +63,7 @@ class MaintainerScriptTests(unittest.TestCase):
         self.assertLess(max(reloads), min(sites))
 
     def test_while_one_app_is_of_the_former_release_no_site_is_written(self) -> None:
-        """A site that is written lets nginx read the settings of all apps."""
+        """Writing a site makes nginx read the settings of all apps."""
         for app, other in (("default", f"syncd-{APP}"), (APP, "syncd")):
             with self.subTest(app):
                 mistake = self.directory / f"mistake-{app}"
@@ -85,14 +85,14 @@ class MaintainerScriptTests(unittest.TestCase):
         self.assertIn("syncctl removal-statements app=", calls)
 
     def test_what_ran_when_the_package_was_removed_runs_again(self) -> None:
-        """Targets and timers, of all apps; what was stopped stays stopped."""
+        """This applies to targets and timers of all apps; stopped units stay stopped."""
         before = ["syncd.target", "syncd-backup.timer", f"syncd-{APP}-authority.timer"]
         self.activate(*before)
         self.call("prerm", "remove")
         self.assertEqual((self.directory / "active").read_text(encoding="ascii"), "")
         calls = self.call("postinst", "configure", "1.0.0")
         self.assertEqual([call for call in calls if call.startswith("start")], [f"start {unit}" for unit in before])
-        # Once.
+        # They are started only once.
         calls = self.call("postinst", "configure", "1.0.0")
         self.assertEqual([call for call in calls if call.startswith("start")], [])
 

@@ -1,4 +1,4 @@
-"""The list of injected faults, Tests/Mutations, and how they are switched (scripts/lib/mutation).
+"""The list of injected faults, Tests/Mutations, and the code that activates them (scripts/lib/mutation).
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 from mutation.faults import Fault, FaultError, load, switch_all  # noqa: E402
 from mutation.run import Trial  # noqa: E402
 
-# Two tests, one of which fails with the fault "bad", and would hang then; with "crash" the process ends at once.
+# Two tests, one of which fails with the fault "bad", and then hangs; with "crash", the process exits immediately.
 PROGRAM = """#!/usr/bin/python3
 import json, os, sys, time
 events = open(sys.argv[sys.argv.index("--event-stream-output-path") + 1], "w", buffering=1)

@@ -2,7 +2,7 @@
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 
-A few lines of FastCGI stand in for syncd and answer with the parameters that they got.
+A minimal FastCGI responder replaces syncd, and replies with the parameters that it received.
 """
 
 import collections
@@ -38,14 +38,14 @@ from syncstack.webserver import WebServer, adapted  # noqa: E402
 
 VERSION = (REPOSITORY / "VERSION").read_text(encoding="ascii").strip()
 REFUSAL = '{"error":"a $sentence","code":"some_code","requestId":"x","retryable":false}'
-# Of a transfer, which is refused without; each caller has a token of their own.
+# For transfers, which are rejected without credentials; each caller has a separate token.
 CREDENTIALS = {"X-token-type": "GoogleToken", "access_token": "a token"}
 CREDENTIAL_LINES = "X-token-type: GoogleToken\r\naccess_token: token %NUMBER%\r\n"
 PARAMS, STDIN, STDOUT, END_REQUEST = 4, 5, 6, 3  # record types of the FastCGI specification, section 8
 
 
 class Responder(socketserver.StreamRequestHandler):
-    """One FastCGI request: reads all of it, replies with its parameters and the length of its body as JSON."""
+    """Reads one FastCGI request completely, and replies with its parameters and the length of its body as JSON."""
 
     def handle(self) -> None:
         with self.server.counting():
@@ -88,7 +88,7 @@ class Responder(socketserver.StreamRequestHandler):
         self.send(END_REQUEST, bytes(8))
 
     def admit(self, query: str) -> None:
-        """Says whether a transfer may begin, as syncd does: no, if the query says with what status to refuse it."""
+        """Decides whether a transfer may begin, like syncd: rejects it if the query specifies a status."""
         refusal = re.fullmatch(r"refuse=(\d+)(&problem)?(&unlogged)?", query)
         head = "Status: 204 No Content\r\nsyncd-signed-in: the-ticket\r\n\r\n"
         if refusal:
@@ -118,7 +118,7 @@ class ResponderServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer
     request_queue_size = 2048
     release = threading.Event()
     in_progress = 0  # requests, of all servers
-    asked: list = []  # their parameters, in the order of arrival
+    asked: list = []  # their parameters, in order of arrival
     lock = threading.Lock()
 
     @contextlib.contextmanager
@@ -221,7 +221,7 @@ class WebServerTests(unittest.TestCase):
         self.assertRegex(parameters["REQUEST_ID"], "^[0-9a-f]{32}$")
 
     def test_the_token_s_header_may_have_a_hyphen(self) -> None:
-        """For proxies that drop names with underscores. Of both spellings, nginx below 1.23 passes on the first."""
+        """For proxies that drop names with underscores. Of both spellings, nginx below 1.23 forwards the first."""
         for method, path in (("GET", "/Index/"), ("POST", "/UploadFile/"), ("GET", "/DownloadFile/")):
             for name in ("access-token", "Access-Token", "access_token", "ACCESS_TOKEN"):
                 with self.subTest(path=path, name=name):
@@ -285,7 +285,7 @@ class WebServerTests(unittest.TestCase):
                 self.assertEqual(question["DOCUMENT_URI"], path)
                 self.assertEqual(question["REQUEST_METHOD"], method)
                 self.assertEqual(question["CONTENT_LENGTH"], "5" if method == "POST" else "")
-                if method == "GET":  # The responder has wanted the question.
+                if method == "GET":  # The responder requested the admission.
                     self.assertEqual([one.pop("SYNCD_ADMISSION_LOCATION") for one in first], ["@syncd_download"])
                     self.assertEqual(first, [transfer])
                 else:
@@ -348,7 +348,7 @@ class WebServerTests(unittest.TestCase):
         self.assertEqual((reply.status, body.decode()), (401, REFUSAL))
 
     def test_a_refused_upload_without_a_length_gets_its_reply(self) -> None:
-        """Regression: 502 for 3 of 40, as the responder did not read the body."""
+        """Regression: 502 for 3 of 40, since the responder did not read the body."""
         for _ in range(40):
             connection = self.connect("127.0.0.1")
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -371,7 +371,7 @@ class WebServerTests(unittest.TestCase):
         def memory() -> int:
             return sum(int(re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
                        for pid in workers)
-        for headers in (9, 40):  # what nginx keeps at most, and what it must not keep
+        for headers in (9, 40):  # the most that nginx stores, and more than it may store
             with self.subTest(headers=headers):
                 before, grown = memory(), 0
                 head = "GET /Index/ HTTP/1.1\r\nHost: a\r\n" + f"X: {'x' * 15_000}\r\n" * headers + "X-Last: "
@@ -460,7 +460,7 @@ class WebServerTests(unittest.TestCase):
                 address = f"127.0.1.{number + 1}"
 
                 self.assertEqual(set(self.statuses(address, path, burst + 1)), {200})
-                # Some more come through while the test goes on, by the rate of 2 or 20 a second.
+                # More requests are admitted during the test, at the rate of 2 or 20 a second.
                 reply, body = self.request("GET", path, address=address)
                 for _ in range(3 * burst // 20):
                     if reply.status == 200:
@@ -471,7 +471,7 @@ class WebServerTests(unittest.TestCase):
                 self.assertEqual(self.request("GET", "/Index/", address=address)[0].status, 200)
 
     def lines(self, address: str) -> collections.Counter:
-        """How many lines the access log has of an address, by status."""
+        """The number of an address's lines in the access log, by status."""
         text = (self.layout.logs / "nginx-access.log").read_text(encoding="utf-8")
         lines = [json.loads(line) for line in text.splitlines()]
         return collections.Counter(line["status"] for line in lines if line["remote_addr"] == address)
@@ -486,7 +486,7 @@ class WebServerTests(unittest.TestCase):
             reply, _ = self.request("POST", f"/UploadFile/?{query}", b"x", address=address)
             self.assertIn(reply.status, (401, 429))
             self.assertIsNone(reply.headers["syncd-unlogged"])
-        # A line is written after its reply, and those of one address in order.
+        # A line is written after its reply, and an address's lines in order.
         self.request("GET", "/NoSuchPath/", address="127.0.9.2")
         end = time.monotonic() + 10
         while not self.lines("127.0.9.2") and time.monotonic() < end:
@@ -494,9 +494,9 @@ class WebServerTests(unittest.TestCase):
         self.assertEqual(self.lines(address), {"200": 1, "401": 1})
 
     def test_all_requests_together_are_limited(self) -> None:
-        """2,000 at once, the last 500 of which wait, and 200 more each second that the test takes."""
+        """2,000 are admitted at once, the last 500 of them delayed, and 200 more during each second of the test."""
         hidden = self.layout.api_socket.with_suffix(".hidden")
-        # Without a responder, nginx answers as quickly as a busy machine lets it.
+        # Without a responder, nginx replies as quickly as a busy machine allows.
         self.layout.api_socket.rename(hidden)
         begin = time.monotonic()
         try:
@@ -508,11 +508,11 @@ class WebServerTests(unittest.TestCase):
         self.assertEqual(found.total(), 3_500)
         self.assertGreaterEqual(found[b"502"], 2_001)
         self.assertLessEqual(found[b"502"], 2_001 + 200 * (seconds + 1))
-        # Of those that nginx refuses, one in a hundred has a line.
+        # Only one in a hundred of nginx's rejections is logged.
         self.assertLess(self.lines("127.0.2.1")["429"], found[b"429"] / 20)
 
     def test_a_client_that_asks_as_fast_as_it_can_gets_the_rate(self) -> None:
-        """It is refused nothing, and cannot occupy nginx with refusals."""
+        """None of its requests is rejected, so that it cannot occupy nginx with rejections."""
         begin = time.monotonic()
         found = self.at_once("127.0.2.2", connections=60, requests=30)
         seconds = time.monotonic() - begin
@@ -520,7 +520,7 @@ class WebServerTests(unittest.TestCase):
         self.assertGreaterEqual(seconds, (1_800 - 1_501) / 200 - 0.1)
 
     def at_once(self, address: str, connections: int, requests: int) -> collections.Counter:
-        """How often each status was returned to requests that were sent before the first reply is read."""
+        """Sends all requests before it reads the first reply; returns the number of replies by status."""
         request = b"GET /Index/ HTTP/1.1\r\nHost: a\r\n"
         text = (request + b"\r\n") * (requests - 1) + request + b"Connection: close\r\n\r\n"
         opened = [socket.create_connection(("127.0.0.1", self.ports["http"]), 60, (address, 0))
@@ -537,7 +537,7 @@ class WebServerTests(unittest.TestCase):
         self.assertEqual(set(self.statuses("127.0.0.1", "/AddUser/", 300)), {200})
 
     def hold(self, address: str, count: int, head: str) -> list[socket.socket]:
-        """Keeps this many requests in progress, none of which is answered."""
+        """Keeps this many requests in progress, without a reply."""
         held = []
         for number in range(count):
             connection = socket.create_connection(("127.0.0.1", self.ports["http"]), 20, (address, 0))
@@ -548,9 +548,10 @@ class WebServerTests(unittest.TestCase):
 
     def expect_limit(self, address: str, limit: int, head: str, target: str, others_head: str | None = None,
                      headers: dict | None = None) -> None:
-        """`limit` requests may be in progress, one more is 429, but not of others; when one has ended, there is room again.
+        """`limit` requests may be in progress, and one more is 429, but not another client's; when one ends, another is
+        admitted.
 
-        `headers` are those of a short request that counts with them.
+        `headers` are those of a short request that counts against the limit.
         """
         self.wait_for(0)
         ResponderServer.release.clear()
@@ -562,11 +563,11 @@ class WebServerTests(unittest.TestCase):
         reply = http.client.HTTPResponse(extra)
         reply.begin()
         self.expect_too_many(reply, reply.read())
-        # Not select(2): this process has both ends of each connection, so that descriptors may have numbers above 1,023.
+        # Not select(2): this process has both ends of each connection, so descriptors may exceed 1,023.
         answered = select.poll()
         for connection in held:
             answered.register(connection, select.POLLIN)
-        self.assertEqual(answered.poll(0), [], "one below the limit was answered")
+        self.assertEqual(answered.poll(0), [], "a request below the limit was answered")
         self.hold("127.0.3.100", 1, others_head or head)
         self.wait_for(limit + 1)
 
@@ -576,7 +577,7 @@ class WebServerTests(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline, "a place did not become free")
 
     def wait_for(self, count: int) -> None:
-        """Waits until responders have this many requests in progress."""
+        """Waits until this many requests are in progress at the responders."""
         deadline = time.monotonic() + 120
         while ResponderServer.in_progress != count:
             self.assertLess(time.monotonic(), deadline, f"{ResponderServer.in_progress} instead of {count}")
@@ -592,7 +593,7 @@ class WebServerTests(unittest.TestCase):
         self.expect_limit("127.0.3.2", 128, head, "/DownloadFile/")
 
     def test_transfers_of_one_token_in_progress_are_limited(self) -> None:
-        """A token longer than nginx's keys is limited too, and others with a different end are counted separately."""
+        """A token longer than nginx's keys is limited, too; tokens with different ends are counted separately."""
         headers = {"X-token-type": "GoogleToken", "access_token": "long" * 300}
         head = "".join([
             "GET /DownloadFile/?hold HTTP/1.1\r\nHost: a\r\n", *(f"{name}: {value}\r\n" for name, value in headers.items()),
@@ -612,7 +613,7 @@ class WebServerTests(unittest.TestCase):
                     self.assertEqual("a proxy may have dropped it" in body.decode(), bool(headers.get("X-token-type")))
                     self.assertEqual(json.loads(body)["retryable"], False)
                     self.assertEqual(ResponderServer.asked, [])
-        # Others are asked for all the same: syncd says what is wrong with them.
+        # Other credentials reach syncd, which reports what is wrong with them.
         for method, path, headers in (("GET", "/UploadFile", {}), ("POST", "/UploadFile", {
                 "X-token-type": "GoogleToken", "access_token": ":"})):
             ResponderServer.asked.clear()
@@ -623,7 +624,7 @@ class WebServerTests(unittest.TestCase):
         self.expect_limit("127.0.3.3", 512, "GET /Index/?hold HTTP/1.1\r\nHost: a\r\n\r\n", "/Index/")
 
     def test_long_queries_get_414_by_http_2_too(self) -> None:
-        """By hand, as libraries refuse to send so much: frames of RFC 9113, header fields of RFC 7541, 6.2.2."""
+        """Manual, since libraries do not send so much: frames of RFC 9113, header fields of RFC 7541, 6.2.2."""
         context = ssl.create_default_context(cafile=str(self.layout.ca_file))
         context.set_alpn_protocols(["h2"])
         fields = b"".join(
@@ -665,7 +666,7 @@ http {{
 
 
 class ReleaseTests(unittest.TestCase):
-    """Releases before 1.25.1 refuse `http2 on;`, and later ones warn of `listen ... http2`."""
+    """Releases before 1.25.1 reject `http2 on;`, and later ones warn about `listen ... http2`."""
 
     def test_http_2_is_written_as_the_release_knows_it(self) -> None:
         for name in ("syncd.conf", "sandbox.conf"):
@@ -677,7 +678,7 @@ class ReleaseTests(unittest.TestCase):
             self.assertEqual(re.findall(r"(?m)^[ #]*listen .* ssl(?! http2)\b.*", older), [])
 
     def test_this_release_says_nothing(self) -> None:
-        """It would warn at each start and reload."""
+        """nginx would warn at each start and reload."""
         with tempfile.TemporaryDirectory() as folder:
             layout = nginxsite.prepare(folder)
             for configuration in (layout.nginx / "nginx.conf", nginxsite.production(layout)[0]):
@@ -686,7 +687,7 @@ class ReleaseTests(unittest.TestCase):
 
 
 class NetworkTests(unittest.TestCase):
-    """Which addresses are grouped as one."""
+    """Addresses that count as one client."""
 
     def test_an_ipv6_address_counts_with_its_network(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -713,7 +714,7 @@ class NetworkTests(unittest.TestCase):
 
 
 class LoadBalancerTests(unittest.TestCase):
-    """The production site behind a TCP load balancer that sends the PROXY protocol, with the lines that it has for that."""
+    """The production site behind a TCP load balancer with the PROXY protocol, with its commented lines enabled."""
 
     BALANCER, STRANGER = "127.0.5.1", "127.0.5.2"
 
@@ -736,7 +737,7 @@ class LoadBalancerTests(unittest.TestCase):
 
     @classmethod
     def put_behind_balancer(cls, site: Path) -> dict[str, int]:
-        """Takes the template's lines for a load balancer instead of the usual listeners; returns the ports."""
+        """Replaces the usual listeners with the template's lines for a load balancer; returns the ports."""
         usual, behind, ports = [], [], {}
         lines = site.read_text(encoding="utf-8").splitlines()
         for line in lines:
@@ -760,7 +761,7 @@ class LoadBalancerTests(unittest.TestCase):
         return ports
 
     def phone(self, header: bytes, sender: str, port: str = "balanced") -> ssl.SSLSocket | None:
-        """A phone's connection that `sender` passes on, with a header before the first byte of TLS."""
+        """A phone's connection forwarded by `sender`, with a header before the first byte of TLS."""
         connection = socket.create_connection(("127.0.0.1", self.ports[port]), 20, source_address=(sender, 0))
         self.addCleanup(connection.close)
         connection.sendall(header)
@@ -796,12 +797,12 @@ class LoadBalancerTests(unittest.TestCase):
         header = b"PROXY TCP4 198.51.100.7 192.0.2.1 40000 443\r\n"
         self.assertEqual(self.address(header, self.STRANGER), self.STRANGER)
         self.assertIsNone(self.phone(b"", self.BALANCER))
-        # This host's own checks send none, and need none.
+        # This host's own checks send no header, and need none.
         self.assertEqual(self.address(b"", self.STRANGER, "own"), self.STRANGER)
         self.assertIsNone(self.phone(header, self.STRANGER, "own"))
 
     def test_phones_do_not_share_the_limits_of_the_balancer(self) -> None:
-        """One of two phones behind the same balancer has all transfers in progress that it may have; the other goes on."""
+        """One of two phones behind the same balancer has reached its limit of transfers; the other continues."""
         ResponderServer.release.clear()
         self.addCleanup(ResponderServer.release.set)
         held = []

@@ -1,6 +1,6 @@
-"""Package.swift, which is the module map: what a module imports is what it declares.
+"""Package.swift is the module map: each target declares exactly the modules that it imports.
 
-SwiftPM lets a module import one that it does not declare, as long as another target has happened to build it before.
+SwiftPM allows a module to import undeclared ones if another target happened to build them before.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
@@ -16,7 +16,7 @@ IMPORT = re.compile(r"^[ \t]*(?:@testable )?(?:public |package |internal )?impor
 
 
 def declared(target: dict) -> set[str]:
-    """The modules that a target may import; the libraries of other packages have the names of their modules."""
+    """The modules that a target may import; libraries of other packages are named like their modules."""
     return {next(iter(dependency.values()))[0] for dependency in target["dependencies"]}
 
 
@@ -33,20 +33,20 @@ class ModuleMapTests(unittest.TestCase):
         self.programs = {target["name"] for target in self.targets if target["type"] == "executable"}
 
     def test_imports_are_declared(self) -> None:
-        """No module imports one that it does not declare."""
+        """No module imports an undeclared module."""
         known = {target["name"] for target in self.targets}.union(*map(declared, self.targets))
         for target in self.targets:
             with self.subTest(target["name"]):
                 self.assertEqual(imported(target) & known - declared(target), set())
 
     def test_declared_is_imported(self) -> None:
-        """No module declares one that it does not import; tests may name a program, so that it is built for them."""
+        """No module declares an unused one; tests may declare a program, so that it is built for them."""
         for target in self.targets:
             with self.subTest(target["name"]):
                 self.assertEqual(declared(target) - imported(target) - self.programs, set())
 
     def test_no_test_code_in_products(self) -> None:
-        """Nothing below Sources depends on what lies below Tests."""
+        """Targets below Sources do not depend on those below Tests."""
         below_tests = {target["name"] for target in self.targets if (target.get("path") or "").startswith("Tests")}
         for target in self.targets:
             if target["type"] != "test" and target["name"] not in below_tests:

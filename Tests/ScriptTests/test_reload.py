@@ -1,4 +1,4 @@
-"""systemd/reload and systemd/generator, with programs in place of syncctl and systemctl that write down how they are called.
+"""systemd/reload and systemd/generator, with programs in place of syncctl and systemctl that record their calls.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
@@ -74,7 +74,7 @@ class ReloadTests(unittest.TestCase):
         self.assertEqual(self.restarted(), [])
 
     def test_another_instance_serves_while_the_only_one_restarts(self) -> None:
-        """Of the roles that answer requests; it ends, by itself, with what it has begun."""
+        """Applies to roles that serve requests; the other instance completes its requests, and then ends."""
         done = self.reload(UNITS="syncd-api@1 syncd-transfer@1 syncd-jobs@1")
         self.assertEqual(done.returncode, 0, done.stdout)
         calls = [re.sub(r"spare[0-9]+", "spare", call) for call in self.calls() if call.startswith(("restart", "stop"))]
@@ -90,7 +90,7 @@ class ReloadTests(unittest.TestCase):
         self.assertRegex(self.calls()[-1], r"^stop --no-block -- syncd-api@spare[0-9]+\.service$")
 
     def test_what_an_earlier_reload_has_left_ends(self) -> None:
-        """It is no instance: it is not restarted, and an only instance is still one with another one in its place."""
+        """A leftover is not restarted, and does not count: a single instance still gets a replacement."""
         done = self.reload(UNITS="syncd-api@1 syncd-api@spare77 syncd-jobs@1")
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(
@@ -100,7 +100,7 @@ class ReloadTests(unittest.TestCase):
                                              "reset-failed -- syncd-api@spare77.service"])
 
     def test_an_added_app(self) -> None:
-        """Its configuration is checked, and its instances are restarted."""
+        """The added app's configuration is checked, and its instances are restarted."""
         done = self.reload("--app", "notes", UNITS="syncd-notes-api@1 syncd-notes-api@2")
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("syncctl config check --connect app=notes", self.calls())
@@ -137,7 +137,7 @@ class ReloadTests(unittest.TestCase):
 
 class GeneratorTests(unittest.TestCase):
     def test_memory_is_protected_for_each_app(self) -> None:
-        """The slice of all protects as much as those in it together, each of which is made of the package's."""
+        """The common slice protects as much memory as its apps' slices together, which derive from the package's."""
         (each,) = re.findall(r"(?m)^MemoryLow=(\d+)M$", (UNITS / "syncd-default.slice").read_text(encoding="utf-8"))
         for apps in (["notes", "photos"], []):
             with tempfile.TemporaryDirectory() as name, self.subTest(apps):

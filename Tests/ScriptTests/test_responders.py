@@ -16,7 +16,7 @@ from pathlib import Path
 LAUNCHER = Path(__file__).resolve().parents[2] / "scripts" / "lib" / "responders"
 PATIENCE_SECONDS = 20.0
 
-# Answers each connection with its own pid; says READY=1 first; SIGTERM ends it cleanly.
+# Reports READY=1, and then answers each connection with its own pid; SIGTERM ends it cleanly.
 RESPONDER = """
 import os, signal, socket, sys
 signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
@@ -24,7 +24,7 @@ assert os.environ["LISTEN_FDS"] == "1" and os.environ["LISTEN_PID"] == str(os.ge
 notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 notify.sendto(b"READY=1\\nSTATUS=testing", "\\0" + os.environ["NOTIFY_SOCKET"][1:])
 listener = socket.socket(fileno=3)
-# A signal that comes between the interpreter's look at signals and accept(2) is handled after the next time-out.
+# A signal between the interpreter's signal check and accept(2) is handled after the next time-out.
 listener.settimeout(0.2)
 while True:
     try:
@@ -84,7 +84,7 @@ class ResponderTests(unittest.TestCase):
         first = self.ask()
 
         os.kill(first, signal.SIGKILL)
-        # Until then it may still take a connection, and leave it without a reply.
+        # Until then, it may still accept a connection and leave it without a reply.
         self.eventually(lambda: not is_running(first))
 
         self.assertNotEqual(self.ask(), first)

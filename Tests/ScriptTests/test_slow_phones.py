@@ -1,4 +1,4 @@
-"""The slow uploads of the benchmarks, bench/benchmark/slow_phones.py, with a listening socket in place of nginx.
+"""The benchmarks' slow uploads, bench/benchmark/slow_phones.py, with a listening socket in place of nginx.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
@@ -35,7 +35,7 @@ class SlowPhoneTests(unittest.TestCase):
         return SlowPhones(Uploads(self.stack, PERSON), count, BYTES_PER_SECOND)
 
     def body_bytes(self) -> int:
-        """The bytes of the file sent by the next phone that connects."""
+        """The bytes of the file that the next connecting phone sends."""
         connection, _ = self.listener.accept()
         connection.settimeout(PATIENCE_SECONDS)
         received = b""

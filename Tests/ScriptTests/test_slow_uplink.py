@@ -1,4 +1,4 @@
-"""The phone's uplink of the benchmarks, bench/benchmark/uplink.py, in front of a listening socket.
+"""The benchmarks' simulated phone uplink, bench/benchmark/uplink.py, in front of a listening socket.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
@@ -55,7 +55,7 @@ class SlowUplinkTests(unittest.TestCase):
         self.send(self.phone)
 
         self.assertEqual(self.received(self.server), SENT)
-        # The relay may make up for 20 ms.
+        # The relay may catch up by 20 ms.
         self.assertGreaterEqual(time.monotonic() - began, len(SENT) / BYTES_PER_SECOND - 0.02)
 
     def test_the_reply_arrives_while_the_phone_still_sends(self) -> None:
@@ -63,7 +63,7 @@ class SlowUplinkTests(unittest.TestCase):
         self.send(self.server)
 
         self.assertEqual(self.received(self.phone), SENT)
-        # The phone's bytes would take half a second: those that are here now are not all of them.
+        # The phone's bytes would take half a second: only a part of them has arrived.
         self.assertLess(len(self.server.recv(len(SENT), socket.MSG_PEEK)), len(SENT))
 
     def test_a_phone_that_hangs_up_is_noticed_by_the_server(self) -> None:

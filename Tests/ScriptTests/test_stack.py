@@ -1,4 +1,4 @@
-"""scripts/stack, with unusable directories, and in a shell with few open files.
+"""scripts/stack with unusable directories, and in a shell with a low limit of open files.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STACK = REPOSITORY / "scripts" / "stack"
-# The soft limit of a person's shell on Debian, and a hard one that is just enough.
+# The soft limit of a user's shell on Debian, and a hard limit that is just sufficient.
 SOFT, HARD = 1_024, 4_096
 
 
@@ -23,14 +23,14 @@ class DirectoryTests(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name) / "stack"
         self.folder.mkdir()
-        # Never executed.
+        # This program is never executed.
         self.programs = Path(folder.name) / "programs"
         self.programs.mkdir()
         for program in ("syncd", "syncctl", "syncsandbox"):
             (self.programs / program).touch(mode=0o755)
 
     def refusal(self, verb: str, directory: Path, *wrapper: str) -> str:
-        """The message on standard error, one line."""
+        """The message on standard error, which is one line."""
         ended = subprocess.run(
             [*wrapper, STACK, verb, directory], env=os.environ | {"SYNC_BIN_DIR": str(self.programs)}, capture_output=True,
             text=True, timeout=60, check=False)
@@ -54,7 +54,7 @@ class DirectoryTests(unittest.TestCase):
         self.assertIn("scripts/stack up creates one", self.refusal("env", self.folder))
 
     def test_open_files(self) -> None:
-        """A hard limit that is too low is named before anything starts."""
+        """A hard limit that is too low is reported before anything starts."""
         told = self.refusal("up", self.folder / "few", "prlimit", f"--nofile={SOFT}:{HARD - 1}", "--")
         self.assertIn(f"may open {HARD - 1} files here, but a stack needs {HARD}", told)
         self.assertFalse((self.folder / "few").exists())
@@ -62,7 +62,7 @@ class DirectoryTests(unittest.TestCase):
 
 class OpenFilesTests(unittest.TestCase):
     def test_soft_limit(self) -> None:
-        """Each process of a stack raises the soft limit of the shell to the hard one, and none has fewer connections."""
+        """Each process of a stack raises the shell's soft limit to the hard one, and none has fewer connections."""
         with tempfile.TemporaryDirectory() as folder:
             started = subprocess.run(
                 ["prlimit", f"--nofile={SOFT}:{HARD}", "--", STACK, "up", folder], capture_output=True, text=True, timeout=300,

@@ -1,4 +1,4 @@
-"""How scripts/test runs Swift's tests (scripts/lib/testrun), with a few lines in place of their program.
+"""scripts/test and how it runs Swift's tests (scripts/lib/testrun), with a small program in their place.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
@@ -25,8 +25,8 @@ from testrun.suites import TESTS_AT_ONCE, Suite, SuiteRunner, suites_of  # noqa:
 
 PROGRAM = """\
     #!/usr/bin/python3
-    # Tests good, good2, bad (two issues), shaken (one, only the first time), warned, crashing and hanging, as far as
-    # the patterns choose them.
+    # Tests good, good2, bad (two issues), shaken (one issue, only the first time), warned, crashing and hanging, if
+    # selected by the patterns.
     import json, os, re, signal, sys
     arguments = sys.argv[1:]
     stream = open(arguments[arguments.index("--event-stream-output-path") + 1], "w")
@@ -65,7 +65,7 @@ PROGRAM = """\
 
 
 class StillMachine(StallWatch):
-    """One that has always stood still, or never."""
+    """A machine that has always stalled, or never."""
 
     def __init__(self, stalls: bool):
         super().__init__()
@@ -86,7 +86,7 @@ class SuiteTests(unittest.TestCase):
         account = Account()
         output = io.StringIO()
         with unittest.mock.patch.dict("os.environ", {"FAKE_TESTS": names}), contextlib.redirect_stdout(output):
-            # Patience for half a second, of five minutes.
+            # Waits half a second, instead of five minutes.
             SuiteRunner(program, account, Path(folder.name), StillMachine(stalls), 1 / 600).run([Suite("S", (), 2)])
             account.close()
         return account, output.getvalue()

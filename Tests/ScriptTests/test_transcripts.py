@@ -1,4 +1,4 @@
-"""What differs from run to run is replaced in transcripts, whatever its digits are: scripts/lib/documents/transcript.py.
+"""Transcripts replace values that differ between runs, whatever their digits: scripts/lib/documents/transcript.py.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
@@ -29,7 +29,7 @@ class ComparableTests(unittest.TestCase):
             self.assertEqual(comparable(text), [expected], text)
 
     def test_time_since_the_start(self) -> None:
-        """A number of JSON: few decimals or seventeen, or an exponent."""
+        """A JSON number may have few decimals or seventeen, or an exponent."""
         numbers = ["1", "0.5", "8.7e-05", "0.000123456789012", "12.345678901234567", "123456789012345"]
         for number in numbers:
             self.assertEqual(comparable(f'{{"serverUptime":{number},"x":1}}'), ['{"serverUptime":N,"x":1}'])

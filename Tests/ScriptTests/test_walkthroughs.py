@@ -1,6 +1,6 @@
-"""What the documents for developers let one type on a stack, typed there: README, docs/sandbox.md, docs/syncdir.md.
+"""Types the developer documents' commands on a stack: README, docs/sandbox.md, docs/syncdir.md.
 
-Needs the programs of scripts/build release, and syncdir as `swift build --build-tests` builds it.
+Needs the programs of scripts/build release, and syncdir from `swift build --build-tests`.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
@@ -30,7 +30,7 @@ PROGRAMS = REPOSITORY / ".build" / "debug"
 
 
 class Terminal:
-    """A person's shell, which keeps its variables from command to command, in a home of its own that stands for the clone."""
+    """A shell that keeps its variables between commands, with a separate home that represents the clone."""
 
     def __init__(self, home: Path):
         home.mkdir()
@@ -73,12 +73,12 @@ class WalkthroughTests(unittest.TestCase):
         return written
 
     def test_demonstration(self) -> None:
-        """README: the demonstration, which stays, and its end."""
+        """README: the demonstration, left running, and its removal."""
         run = {"make run": '"$CLONE"/scripts/run ~/.stack/run'}
         page = self.chapter("README.md", "demonstration")
         written = page.type("make run", run, shown=False)
         self.assertIn("everything arrived as it was sent", written)
-        # In another folder than that of make.
+        # In a different folder than make's.
         self.assertIn("`scripts/stack down ~/.stack/run` stops it", written)
         addresses = self.chapter("docs/syncdir.md", "demonstration-addresses")
         self.assertIn("SYNC_HTTP_URL=", addresses.type("scripts/stack env .stack/run", shown=False))
@@ -87,25 +87,25 @@ class WalkthroughTests(unittest.TestCase):
         addresses.compare()
 
     def test_names(self) -> None:
-        """CONTRIBUTING: what can go wrong with names is explained by the name server of stacks."""
+        """CONTRIBUTING: the stack's name server explains failures with names."""
         page = self.chapter("CONTRIBUTING.md", "names")
         self.assertIn("usage: ", page.type("scripts/lib/resolver --help", shown=False))
         page.compare()
 
     def test_faults(self) -> None:
-        """docs/faults.md: a cell of the catalogue by itself."""
+        """docs/faults.md: a single cell of the catalogue."""
         page = self.chapter("docs/faults.md", "faults")
         self.assertIn("1 passed, 0 failed", page.type("scripts/faults --provider google", shown=False))
         page.compare()
 
     def test_attack(self) -> None:
-        """CONTRIBUTING: one attack by its name; here for a few seconds."""
+        """CONTRIBUTING: one attack, selected by name; here for a few seconds."""
         page = self.chapter("CONTRIBUTING.md", "attack")
         page.type("scripts/attack NAME", {"NAME": "large_headers --small"}, shown=False)
         page.compare()
 
     def test_stack(self) -> None:
-        """README: a stack of one's own, the server's health, and a person."""
+        """README: a separate stack, the server's health, and an account."""
         page = self.chapter("README.md", "stack")
         page.type("scripts/stack up .stack/mine &&", shown=False)
         page.type('curl --cacert "$CA_FILE" "$SYNC_URL/HealthCheck"', shown=False)
@@ -117,7 +117,7 @@ class WalkthroughTests(unittest.TestCase):
         page.compare()
 
     def walk_through_sandbox(self) -> None:
-        """docs/sandbox.md: accounts, an app's requests by hand, changes of a person's files, faults."""
+        """docs/sandbox.md: accounts, an app's requests by hand, changes to a person's files, and faults."""
         page = self.chapter("docs/sandbox.md", "sandbox")
         page.type("scripts/stack up .stack/mine", shown=False)
         page.type('eval "$(scripts/stack env .stack/mine)"')
@@ -149,7 +149,7 @@ class WalkthroughTests(unittest.TestCase):
         page.compare()
 
     def walk_through_syncdir(self) -> None:
-        """docs/syncdir.md: two people whose directories are kept equal."""
+        """docs/syncdir.md: two people with synchronised directories."""
         page = self.chapter("docs/syncdir.md", "syncdir")
         page.type("syncdir sign-in --server \"$SYNC_HTTP_URL\"")
         page.type("syncdir create-group Notes")
@@ -172,7 +172,7 @@ class WalkthroughTests(unittest.TestCase):
             copy = other.home / "their-notes" / "milk.txt"
             deadline = time.monotonic() + SECONDS
             while not copy.exists():
-                self.assertLess(time.monotonic(), deadline, "the other person does not get the file")
+                self.assertLess(time.monotonic(), deadline, "the other person does not receive the file")
                 for each in watches:
                     self.assertIsNone(each.poll(), each.poll() and each.stdout.read())
                 time.sleep(0.1)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncAccounts
 
-/// Credentials in memory, which may refuse to be written.
+/// Credentials in memory; saving them can be made to fail.
 final class MemoryStore: CredentialStore {
     private let kept: Mutex<AccountCredentials?>
     private let refuses = Mutex(false)
@@ -33,7 +33,7 @@ struct AccountSessionTests {
             now: { Date(timeIntervalSince1970: 1_000) })
     }
 
-    @Test("Headers have what each kind of account needs")
+    @Test("Each account type gets the headers that it needs")
     func headers() {
         var dropbox = AccountCredentials(
             accountType: .dropbox, person: AccountCredentials.Person(id: "dbid:a"), accessToken: "sl.a")
@@ -63,7 +63,7 @@ struct AccountSessionTests {
                 == [.tokenType: "FacebookToken", .accessToken: "EAA"])
     }
 
-    @Test("Credentials print nothing of what is in them")
+    @Test("Descriptions of credentials contain no secrets")
     func redaction() {
         for text in ["\(AccountCredentials.alice)", String(reflecting: AccountCredentials.alice)] {
             #expect(!text.contains("ya29") && !text.contains("1//") && !text.contains("4/code"))
@@ -113,7 +113,7 @@ struct AccountSessionTests {
     }
 
     @Test(
-        "A refresh that fails signs nobody out, and says whether the person is needed",
+        "A failed refresh signs nobody out, and reports whether the user must act",
         arguments: [
             (400, #"{"error": "invalid_grant"}"#, SignInError.Code.signInRequired),
             (400, #"{"error": "interaction_required"}"#, .signInRequired), (500, "", .providerUnavailable),
@@ -146,7 +146,7 @@ struct AccountSessionTests {
         #expect(try await session.refresh(.alice).accessToken == "new")
     }
 
-    @Test("What cannot be stored is not used")
+    @Test("Credentials that cannot be stored are not used")
     func storeFails() async throws {
         let store = MemoryStore(.alice)
         let session = try session(store)
@@ -163,7 +163,7 @@ struct AccountSessionTests {
         #expect(await session.account == .alice)
     }
 
-    @Test("A sign-out during a refresh stays one")
+    @Test("A sign-out during a refresh remains effective")
     func signOutMeanwhile() async throws {
         let store = MemoryStore(.alice)
         let box = Mutex<AccountSession?>(nil)
@@ -180,7 +180,7 @@ struct AccountSessionTests {
         #expect(await session.account == nil && store.now == nil)
     }
 
-    @Test("The server's code is sent until it was accepted; a newer one is not affected")
+    @Test("The server's code is sent until the server accepts it; a newer code is not affected")
     func serverGrant() async throws {
         let store = MemoryStore()
         let session = try session(store)

@@ -11,13 +11,13 @@ import Testing
 
 @Suite("Sign-in with a browser")
 struct BrowserSignInTests {
-    /// Answers both questions as a provider's pages would, by way of redirects.
+    /// Answers both sign-in requests with redirects, as a provider's pages would.
     @Sendable static func consent(_ url: URL) async throws {
         let first = try await answer(url, "code=4%2Fprogram")
         _ = try await answer(URL(string: first.headers["location"]!)!, "code=4%2Fserver&scope=openid")
     }
 
-    /// Comes back from a page with `answer` and the page's state.
+    /// Redirects back from a page with `answer` and the page's state.
     @discardableResult
     static func answer(_ page: URL, _ answer: String, state: String? = nil) async throws -> LoopbackClient.Reply {
         let state = try #require(state ?? page.item("state"))
@@ -34,7 +34,7 @@ struct BrowserSignInTests {
         ).signIn()
     }
 
-    @Test("Both codes are returned: the program's is exchanged, the server's is kept with its parameters")
+    @Test("Both codes are returned: the program exchanges its own and keeps the server's with its parameters")
     func wholeWay() async throws {
         let provider = ScriptedProvider.google()
         let opened = Mutex<[URL]>([])
@@ -62,7 +62,7 @@ struct BrowserSignInTests {
         #expect(provider.requests[1].authorization == "Bearer ya29.first")
     }
 
-    @Test("At a Nextcloud both codes are its own; the token is a bearer token, renewed by the program's client")
+    @Test("A Nextcloud issues both codes; the token is a bearer token, renewed by the program's client")
     func nextcloud() async throws {
         let provider = ScriptedProvider.nextcloud()
         let scheme = AccountScheme.nextcloud(
@@ -95,7 +95,7 @@ struct BrowserSignInTests {
         #expect(renewed.accessToken == "a2" && renewed.refreshToken == "r2")
         #expect(renewed.accountDetails == credentials.accountDetails && provider.requests.last?.authorization == basic)
 
-        // Its word for a refresh token that it does not know.
+        // Nextcloud's error code for an unknown refresh token.
         let refusing = ScriptedProvider { _ in (400, #"{"error": "invalid_request"}"#) }
         let ended = try AccountSession(scheme, store: MemoryStore(credentials), transport: refusing.transport)
         let error = await #expect(throws: SignInError.self) { try await ended.refresh(credentials) }
@@ -122,7 +122,7 @@ struct BrowserSignInTests {
         #expect(page.item("redirect_uri") == credentials.serverGrant?.redirectURI)
     }
 
-    @Test("The challenge is that of RFC 7636, appendix B")
+    @Test("The challenge matches RFC 7636, appendix B")
     func challenge() throws {
         let verifier = try #require(CodeVerifier("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))
 
@@ -185,7 +185,7 @@ struct BrowserSignInTests {
     }
 
     @Test(
-        "Whoever says no at one of the pages is not signed in", arguments: [0, 1],
+        "A user who declines on either page is not signed in", arguments: [0, 1],
         [("access_denied", SignInError.Code.denied), ("server_error", .providerUnavailable), ("odd", .misconfigured)])
     func denied(page: Int, refusal: (word: String, code: SignInError.Code)) async throws {
         let provider = ScriptedProvider.google()
@@ -218,7 +218,7 @@ struct BrowserSignInTests {
         await #expect(throws: (any Error).self) { try await Self.answer(url, "code=late") }
     }
 
-    @Test("A cancelled task ends the wait, a browser that cannot be opened too")
+    @Test("A cancelled task ends the wait; so does a browser that cannot be opened")
     func cancelled() async throws {
         let (opened, continuation) = AsyncStream.makeStream(of: Void.self)
         let task = Task { try await signIn { _ in continuation.yield() } }
@@ -234,7 +234,7 @@ struct BrowserSignInTests {
         #expect(browserless?.code == .browserUnavailable)
     }
 
-    @Test("Without a server client id there is one page, and nothing for the server")
+    @Test("Without a server client id, there is one page, and no code for the server")
     func programAlone() async throws {
         let scheme = AccountScheme.google(clientID: "1-desktop", clientSecret: "s", serverClientID: nil, ports: [])
 
@@ -247,7 +247,7 @@ struct BrowserSignInTests {
     }
 
     @Test(
-        "What the token endpoint says decides what can be done",
+        "The token endpoint's reply determines the error code",
         arguments: [
             (400, #"{"error": "invalid_grant"}"#, SignInError.Code.failed),
             (401, #"{"error": "invalid_client"}"#, .misconfigured), (503, "", .providerUnavailable),
@@ -263,7 +263,7 @@ struct BrowserSignInTests {
         #expect(error?.code == code)
     }
 
-    @Test("Registered ports are tried in their order, and if all are in use the sign-in fails with that")
+    @Test("Registered ports are tried in order; if all are in use, the sign-in fails with `portUnavailable`")
     func ports() async throws {
         let first = try LoopbackListener(host: .ipv4, ports: [])
         let second = try LoopbackListener(host: .ipv4, ports: [first.port, 0])
@@ -289,7 +289,7 @@ struct BrowserSignInTests {
         #expect(credentials.serverGrant != nil)
     }
 
-    @Test("A request in pieces is assembled, one that is too long or not HTTP is rejected")
+    @Test("A request in pieces is assembled; one that is too long or not HTTP is rejected")
     func pieces() async throws {
         let listener = try LoopbackListener(host: .ipv4, ports: [])
         let serving = Task {
@@ -309,7 +309,7 @@ struct BrowserSignInTests {
             return String(decoding: bytes, as: UTF8.self)
         }
         let host = "Host: 127.0.0.1:\(listener.port)\r\n"
-        // From here on it listens, whatever holds this process's threads.
+        // From here on the listener accepts connections, even if this process's threads are busy.
         _ = try await LoopbackClient.get("http://127.0.0.1:\(listener.port)/")
 
         #expect(
@@ -323,7 +323,7 @@ struct BrowserSignInTests {
         try await serving.value
     }
 
-    @Test("A call to a provider can be cancelled at any time, also while its reply arrives")
+    @Test("A call to a provider can be cancelled at any time, even while its reply arrives")
     func cancelledQuestions() async throws {
         let listener = try LoopbackListener(host: .ipv4, ports: [])
         let serving = Task {
@@ -345,7 +345,7 @@ struct BrowserSignInTests {
         await #expect(throws: SignInError.self) { try await serving.value }
     }
 
-    @Test("For the name localhost both of its addresses are served")
+    @Test("For the host name localhost, both of its addresses are served")
     func localhost() async throws {
         let listener = try LoopbackListener(host: .localhost, ports: [])
         let serving = Task {

@@ -27,7 +27,7 @@ final class FileCredentialStoreTests {
 
         #expect(try store.load() == other)
         #expect(try mode(file) == 0o600 && mode(file.deletingLastPathComponent()) == 0o700)
-        // Nothing is left of the way there.
+        // No temporary files remain.
         #expect(
             try FileManager.default.contentsOfDirectory(atPath: file.deletingLastPathComponent().path)
                 == ["credentials.json"])
@@ -65,7 +65,7 @@ final class FileCredentialStoreTests {
         #expect(try Data(contentsOf: target) == before)
     }
 
-    @Test("A folder in its place, corruption and excessive size are errors without contents")
+    @Test("A folder in place of the file, corruption and excessive size are errors that reveal no contents")
     func damaged() throws {
         try store.save(.alice)
         for (bytes, code) in [

@@ -8,7 +8,7 @@ import Testing
 struct InvitationLinkTests {
     private let code = SharingInvitationUUID("6b1c1c4e-6f2b-4f4e-9d59-0A1B2C3D4E5F")!
 
-    @Test("A link is made of the app's identifier and the code, and read again")
+    @Test("A link is built from the app's identifier and the code, and can be parsed")
     func roundTrip() throws {
         let link = try InvitationLink(bundleID: "com.example.App-1")
 
@@ -21,7 +21,7 @@ struct InvitationLinkTests {
     }
 
     @Test(
-        "Case of the scheme and further items do not matter",
+        "The case of the scheme and additional query items are ignored",
         arguments: [
             "COM.EXAMPLE.APP.INVITATION://?code=CODE", "com.example.app.Invitation://?code=CODE&permission=admin",
             "com.example.app.invitation://?a=b&code=CODE#x", "com.example.app.invitation:///?code=CODE",
@@ -34,7 +34,7 @@ struct InvitationLinkTests {
     }
 
     @Test(
-        "Links of other apps, and those without one invitation, are none",
+        "Links of other apps, and links without exactly one invitation, are ignored",
         arguments: [
             "com.example.other.invitation://?code=CODE", "https://com.example.app.invitation/?code=CODE",
             "com.example.app://?code=CODE", "com.example.app.invitation://", "com.example.app.invitation://?code=",
@@ -49,7 +49,8 @@ struct InvitationLinkTests {
     }
 
     @Test(
-        "What cannot be a scheme is no app's identifier", arguments: ["", "1com.example", "com example", "com/x", "ä"])
+        "An invalid scheme is rejected as an app identifier",
+        arguments: ["", "1com.example", "com example", "com/x", "ä"])
     func notAScheme(bundleID: String) {
         #expect(throws: SignInError.self) { try InvitationLink(bundleID: bundleID) }
     }

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Sign-in at a Nextcloud")
 struct NextcloudSignInTests {
-    /// A Nextcloud at `https://cloud.example.com/nc` that says what the test says, by the path's end.
+    /// A Nextcloud at `https://cloud.example.com/nc` with scripted replies, selected by the end of the path.
     private final class Server: Sendable {
         let asked = Mutex<[URLRequest]>([])
         private let replies: Mutex<[(path: String, status: Int, body: String)]>
@@ -52,7 +52,7 @@ struct NextcloudSignInTests {
         ).signIn()
     }
 
-    @Test("The user grants access in the browser, and the app has a password of its own")
+    @Test("When the user grants access in the browser, the app receives its own password")
     func granted() async throws {
         let server = Server([
             ("/index.php/login/v2", 200, Self.begun), ("/login/v2/poll", 404, "[]"), ("/login/v2/poll", 404, "[]"),
@@ -76,14 +76,14 @@ struct NextcloudSignInTests {
         #expect(asked[1].httpBody.map { String(decoding: $0, as: UTF8.self) } == "token=t%261")
     }
 
-    @Test("Whoever does not decide in time is not signed in")
+    @Test("A user who does not decide in time is not signed in")
     func undecided() async {
         let polls = (0..<100_000).map { _ in ("/login/v2/poll", 404, "[]") }
         let server = Server([("/index.php/login/v2", 200, Self.begun)] + polls)
         await #expect(throws: SignInError(.timedOut)) { try await signIn(server, timeout: .milliseconds(50)) }
     }
 
-    @Test("A page or a password of another server is not used")
+    @Test("A page or password for another server is rejected")
     func otherServer() async {
         let page = Self.begun.replacingOccurrences(
             of: "https://cloud.example.com/nc/login/v2/flow", with: "https://evil.example/x")
@@ -98,7 +98,8 @@ struct NextcloudSignInTests {
         }
     }
 
-    @Test("What is no Nextcloud is told apart from one that does not answer", arguments: [200, 404, 500])
+    @Test(
+        "A server that is not a Nextcloud is distinguished from one that does not respond", arguments: [200, 404, 500])
     func noNextcloud(status: Int) async {
         let server = Server([("/index.php/login/v2", status, "<html>")])
         await #expect {
@@ -106,7 +107,7 @@ struct NextcloudSignInTests {
         } throws: { ($0 as? SignInError)?.code == .misconfigured }
     }
 
-    @Test("A browser that cannot be opened ends it")
+    @Test("If the browser cannot be opened, the sign-in fails")
     func noBrowser() async {
         let server = Server([("/index.php/login/v2", 200, Self.begun)])
         await #expect(throws: SignInError(.browserUnavailable)) {

@@ -7,7 +7,7 @@ import Synchronization
     import FoundationNetworking
 #endif
 
-/// A provider that answers by path and notes what it was asked.
+/// A provider that answers by path and records its requests.
 final class ScriptedProvider: Sendable {
     struct Request: Sendable {
         let url: String
@@ -39,7 +39,7 @@ final class ScriptedProvider: Sendable {
         }
     }
 
-    /// Google as it should be: codes and refresh tokens are taken, and Alice is there.
+    /// A working Google: it accepts all codes and refresh tokens, and its user is Alice.
     static func google() -> ScriptedProvider {
         ScriptedProvider { request in
             if request.url.hasSuffix("/userinfo") {
@@ -75,7 +75,7 @@ extension AccountScheme {
 }
 
 extension AccountCredentials {
-    /// Alice, whose token has run out.
+    /// Alice's credentials, with an expired token.
     static let alice = AccountCredentials(
         accountType: .google, person: Person(id: "1098", name: "Alice Example", email: "alice@example.com"),
         accessToken: "ya29.old", refreshToken: "1//refresh",
@@ -84,9 +84,9 @@ extension AccountCredentials {
             codeVerifier: String(repeating: "v", count: 43)))
 }
 
-/// The other end of a connection to loopback: a browser, or somebody who is none.
+/// A client on loopback: a browser, or a stranger.
 struct LoopbackClient: Sendable {
-    /// What came back.
+    /// The server's reply.
     struct Reply: Sendable {
         let status: Int
         let headers: [String: String]
@@ -100,7 +100,7 @@ struct LoopbackClient: Sendable {
         if let host { request.setValue(host, forHTTPHeaderField: "Host") }
         let session = URLSession(configuration: .ephemeral, delegate: NoRedirects(), delegateQueue: nil)
         defer { session.finishTasksAndInvalidate() }
-        // Not `data(for:)`: a sign-in that has its answer cancels its browser, which that does not survive on Linux.
+        // Not `data(for:)`: a completed sign-in cancels its browser, and on Linux `data(for:)` crashes on that.
         let asked = request
         let (data, http) = try await withCheckedThrowingContinuation {
             (continuation: CheckedContinuation<(Data, HTTPURLResponse), any Error>) in

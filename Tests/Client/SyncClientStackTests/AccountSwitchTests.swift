@@ -6,14 +6,14 @@ import Testing
 
 @Suite("Switching accounts with the library")
 struct AccountSwitchTests {
-    /// For what goes on in the background, among all other tests.
+    /// For background work while all other tests run.
     private static let patience = Duration.seconds(180)
 
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
-    /// A phone with published files, whose app keeps them.
+    /// A phone with published files, whose app has their contents.
     private func phone(_ texts: String...) async throws -> (phone: Device, files: [FileUUID]) {
         let phone = try await Device.signedUp(server)
         var files: [FileUUID] = []
@@ -35,7 +35,7 @@ struct AccountSwitchTests {
         await device.client.stopped()
     }
 
-    @Test("Google to Dropbox: all files are uploaded again, with unchanged versions, and syncs go on")
+    @Test("Google to Dropbox: all files are uploaded again with unchanged versions, and syncs continue")
     func wholeSwitch() async throws {
         let (phone, files) = try await phone("one", "two")
         try await phone.publish("one and more", as: files[0])
@@ -65,13 +65,13 @@ struct AccountSwitchTests {
             #expect(row?.awaitingReupload == nil && row?.deleted?.bool == false)
         }
         #expect(try server.sandbox.files(of: account).filter { $0.name.hasPrefix(files[0].rawValue) }.count == 1)
-        #expect(phone.app.taken.isEmpty, "nothing is downloaded that the device has")
+        #expect(phone.app.taken.isEmpty, "files that the device has are not downloaded")
         try await phone.publish("three", as: files[1])
         #expect(try phone.client.getAttributes(forFileUUID: files[1]).awaitingReupload == false)
         #expect(try phone.leftovers().isEmpty)
     }
 
-    @Test("Another device is signed out, keeps its queue, and goes on with the new account")
+    @Test("Another device is signed out, keeps its queue, and continues with the new account")
     func anotherDevice() async throws {
         let (phone, files) = try await phone("one")
         let tablet = try await phone.another()
@@ -96,7 +96,7 @@ struct AccountSwitchTests {
         #expect(try await phone.received().map(\.attributes.fileUUID) == [new])
     }
 
-    @Test("Friends see files that wait as such, never as deleted, and get them by themselves")
+    @Test("Friends see waiting files as waiting, never as deleted, and receive them without doing anything")
     func friend() async throws {
         let (phone, files) = try await phone("one", "two")
         let friend = try await phone.invited(.microsoft)
@@ -106,8 +106,8 @@ struct AccountSwitchTests {
         let proposal = try await phone.client.proposeAccountSwitch()
         #expect(proposal.unavailableFiles.map(\.fileUUID) == [files[0]])
         try await phone.client.confirmAccountSwitch()
-        try await eventually("the rest is uploaded", within: Self.patience) {
-            // A stop would cancel it.
+        try await eventually("the other file is uploaded", within: Self.patience) {
+            // A stop would cancel the upload.
             phone.client.accountSwitch?.unavailable == [files[0]] && phone.client.accountSwitch?.done == 1
         }
         await phone.client.stopped()
@@ -130,7 +130,7 @@ struct AccountSwitchTests {
         #expect(try !friend.client.getAttributes(forFileUUID: files[0]).awaitingReupload)
     }
 
-    @Test("A lost reply to the confirmation, and the end of the process, change nothing")
+    @Test("A lost reply to the confirmation and the end of the process change nothing")
     func interrupted() async throws {
         let (phone, files) = try await phone("one", "two")
         let account = try server.newcomer(.dropbox).account
@@ -144,7 +144,7 @@ struct AccountSwitchTests {
         #expect(again.client.accountSwitch?.phase == .confirming)
         try await again.client.confirmAccountSwitch()
         await again.client.stopped()
-        // Stopped before anything was uploaded, and ended.
+        // The sync stops before anything is uploaded, and the process ends.
         let last = try await again.relaunched()
         last.credentials.signIn(account)
         for (file, text) in zip(files, ["one", "two"]) { try keep(text, as: file, on: last) }
@@ -156,7 +156,7 @@ struct AccountSwitchTests {
         #expect(last.client.files(inSharingGroup: last.group).allSatisfy { $0.gone == nil && !$0.awaitingReupload })
     }
 
-    @Test("What nobody has is given up: kept out of reach, or deleted for everybody", arguments: [true, false])
+    @Test("A file that nobody has is given up: it stays unavailable, or is deleted for all", arguments: [true, false])
     func givenUp(keeps: Bool) async throws {
         let (phone, files) = try await phone("one")
         let friend = try await phone.invited(.microsoft)
@@ -164,7 +164,7 @@ struct AccountSwitchTests {
         phone.credentials.signIn(try server.newcomer(.dropbox).account)
         _ = try await phone.client.proposeAccountSwitch()
         try await phone.client.confirmAccountSwitch()
-        try await eventually("the file is asked for", within: Self.patience) {
+        try await eventually("the file is requested", within: Self.patience) {
             phone.client.accountSwitch?.unavailable == files
         }
         await phone.client.stopped()
@@ -181,7 +181,7 @@ struct AccountSwitchTests {
     }
 
     @Test(
-        "What this device lacks comes from the user's other device, or from a friend who helps",
+        "Files missing on this device come from the user's other device, or from a friend who helps",
         arguments: [true, false])
     func helpers(isFriend: Bool) async throws {
         let (phone, files) = try await phone("one")
@@ -192,14 +192,14 @@ struct AccountSwitchTests {
         phone.credentials.signIn(account)
         _ = try await phone.client.proposeAccountSwitch()
         try await phone.client.confirmAccountSwitch()
-        try await eventually("the file is asked for", within: Self.patience) {
+        try await eventually("the file is requested", within: Self.patience) {
             phone.client.accountSwitch?.unavailable == files
         }
         await phone.client.stopped()
 
         if isFriend {
             try await helper.sync()
-            #expect(helper.app.askedFor.isEmpty, "it is their network")
+            #expect(helper.app.askedFor.isEmpty, "friends upload only if configured to, since it uses their network")
             helper = try await helper.relaunched { $0.reuploadsForOthers = true }
         } else {
             helper.credentials.signIn(account)
@@ -212,7 +212,7 @@ struct AccountSwitchTests {
         #expect(try server.sandbox.files(of: account).contains { $0.name.hasPrefix(files[0].rawValue) })
     }
 
-    @Test("The server moves the files: devices leave them to it, and upload only what it has left to them")
+    @Test("While the server moves the files, devices leave them alone; they upload only what it could not move")
     func serverMoves() async throws {
         let (phone, files) = try await phone("one", "two", "three")
         let tablet = try await phone.another()
@@ -259,12 +259,12 @@ struct AccountSwitchTests {
         let object = try server.askDatabase("SELECT object_id FROM files WHERE file_uuid = '\(file.rawValue)'")
         var fault = SandboxFault(pathPrefix: "/drive/v3/files/\(object)", method: "GET", status: 503, times: 3)
         fault.queryContains = "alt=media"
-        // Longer than any test, unless it lets the time pass.
+        // Longer than any test, unless the test advances the time.
         fault.retryAfter = 1_800
         try server.sandbox.inject(fault)
     }
 
-    /// Makes the server try again at once what it has put off.
+    /// Makes postponed attempts of the server due now.
     private func letTimePass(for device: Device) throws {
         _ = try server.askDatabase(
             """
@@ -274,7 +274,7 @@ struct AccountSwitchTests {
             """)
     }
 
-    @Test("Without the former account the server moves nothing, and the files are uploaded")
+    @Test("Without access to the former account, the server moves nothing, and the files are uploaded")
     func serverCannotMove() async throws {
         let (phone, files) = try await phone("one")
         let old = phone.user.account
@@ -294,14 +294,14 @@ struct AccountSwitchTests {
         #expect(try await phone.client.accountSwitchServerMove() == nil)
     }
 
-    @Test("A further switch, begun while files wait, ends the first, and all files go to the newest storage")
+    @Test("A new switch while files still wait ends the first one, and all files go to the newest storage")
     func furtherSwitch() async throws {
         let (phone, files) = try await phone("one", "two")
         phone.credentials.signIn(try server.newcomer(.dropbox).account)
         let location = phone.app.state.withLock { $0.contents.removeValue(forKey: files[1]) }
         _ = try await phone.client.proposeAccountSwitch()
         try await phone.client.confirmAccountSwitch()
-        try await eventually("the rest is uploaded", within: Self.patience) {
+        try await eventually("the other files are uploaded", within: Self.patience) {
             phone.client.accountSwitch?.unavailable == [files[1]]
         }
         await phone.client.stopped()
@@ -336,7 +336,7 @@ struct AccountSwitchTests {
         #expect(error?.code == .deviceGrantTooYoung && error?.usableFrom != nil)
     }
 
-    @Test("A device that is new can begin a switch with a new code of the former account")
+    @Test("A new device can begin a switch with a new authorization code of the former account")
     func newDevice() async throws {
         let (phone, _) = try await phone("one")
         let tablet = try await phone.another()
@@ -352,7 +352,7 @@ struct AccountSwitchTests {
     }
 
     @Test(
-        "A switch that somebody else has made is undone on the older device, which learns of newer ones and until when")
+        "A switch made by a stranger is undone on the older device, which sees newer grants and the deadline")
     func undone() async throws {
         let (phone, files) = try await phone("one", "two")
         let thief = try await phone.another()
@@ -382,7 +382,7 @@ struct AccountSwitchTests {
         #expect(await refusal { try await thief.client.checkForExistingUser() } != nil || !thief.client.uploadsPending)
     }
 
-    @Test("A cancelled proposal changes nothing, and the former account goes on")
+    @Test("A cancelled proposal changes nothing, and the former account remains in use")
     func cancelled() async throws {
         let (phone, _) = try await phone("one")
         phone.credentials.signIn(try server.newcomer(.dropbox).account)
@@ -395,7 +395,7 @@ struct AccountSwitchTests {
         try await phone.publish("two")
     }
 
-    @Test("Accounts of others, and devices that cannot prove anything, are refused")
+    @Test("Accounts of others, and devices without proof, are rejected")
     func refused() async throws {
         let (phone, _) = try await phone("one")
         let stranger = try server.signUpOwningUser(.dropbox)
@@ -413,7 +413,7 @@ struct AccountSwitchTests {
         #expect(await refusal { try await phone.client.proposeAccountSwitch() } == .owningAccountRequired)
     }
 
-    @Test("A server without identities: everything works but the switch")
+    @Test("On a server without identities, everything works except switching accounts")
     func olderServer() async throws {
         let phone = try await Device.signedUp(server, .older)
         try await phone.publish("one")
@@ -421,7 +421,7 @@ struct AccountSwitchTests {
         #expect(await refusal { try await phone.client.proposeAccountSwitch() } == .deviceGrantInvalid)
     }
 
-    @Test("The grant is stored, for its owner alone, and survives the process")
+    @Test("The grant is stored, readable only by its owner, and survives the process")
     func grant() async throws {
         let phone = try await Device.signedUp(server)
         let file = phone.storeFolder.appending(path: "device-grant")
@@ -432,7 +432,7 @@ struct AccountSwitchTests {
         let again = try await phone.relaunched()
         try await again.sync()
 
-        #expect(try Data(contentsOf: file) == secret, "a grant that is shown is not replaced")
+        #expect(try Data(contentsOf: file) == secret, "a grant that has been sent is not replaced")
         try again.client.reset(type: .all)
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }

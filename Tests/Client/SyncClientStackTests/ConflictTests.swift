@@ -10,7 +10,7 @@ struct ConflictTests {
 
     init() throws { server = try TestServer.shared() }
 
-    /// Two devices with a file, of which the phone has published a next version that the tablet does not know.
+    /// Two devices with a file whose next version the phone has published and the tablet does not know.
     private func clash(
         _ kind: ServerKind, configure: (inout SyncServer.Configuration) -> Void = { _ in }
     ) async throws -> (phone: Device, tablet: Device, file: FileUUID) {
@@ -51,7 +51,7 @@ struct ConflictTests {
         #expect(received.map(\.text) == ["mine"] && received.map(\.version) == [FileVersion(2)])
     }
 
-    @Test("Removing all while a fresh upload is queued sends the fresh one alone", arguments: ServerKind.allCases)
+    @Test("Removing everything while a fresh upload is queued sends only the fresh one", arguments: ServerKind.allCases)
     func fresh(kind: ServerKind) async throws {
         let (phone, tablet, file) = try await clash(kind)
         let merged = try tablet.file(Data("merged".utf8))
@@ -86,7 +86,7 @@ struct ConflictTests {
         #expect(tablet.app.conflicts.count == 2 && tablet.app.taken.map(\.text) == ["theirs"])
     }
 
-    @Test("A text against a text, a deletion against contents", arguments: ServerKind.allCases)
+    @Test("New metadata conflict with new metadata, and a deletion with new contents", arguments: ServerKind.allCases)
     func otherKinds(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
@@ -116,7 +116,7 @@ struct ConflictTests {
     }
 
     @Test(
-        "A deletion by others against local contents is accepted, or the contents bring the file back",
+        "A deletion by others conflicting with local contents is accepted, or the contents restore the file",
         arguments: ServerKind.allCases, [true, false])
     func deletion(kind: ServerKind, isKept: Bool) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -142,7 +142,7 @@ struct ConflictTests {
         #expect(try tablet.leftovers() == [])
     }
 
-    @Test("A deletion queued on both sides is neither a question nor delivered", arguments: ServerKind.allCases)
+    @Test("A deletion queued on both sides raises no conflict and is not delivered", arguments: ServerKind.allCases)
     func bothDelete(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
@@ -156,7 +156,7 @@ struct ConflictTests {
         #expect(tablet.app.deletionConflicts.isEmpty && tablet.executor.count("UploadDeletion") == 0)
     }
 
-    @Test("The server's side always wins, if the app says so", arguments: ServerKind.allCases)
+    @Test("The server's side always wins if configured", arguments: ServerKind.allCases)
     func serverWins(kind: ServerKind) async throws {
         let (phone, tablet, file) = try await clash(kind) { $0.conflictResolver = .serverWins }
         try tablet.upload("mine", as: file)
@@ -167,7 +167,7 @@ struct ConflictTests {
         #expect(try phone.row(file)?.fileVersion?.integer == 1)
     }
 
-    @Test("The local side always wins, if the app says so", arguments: ServerKind.allCases)
+    @Test("The local side always wins if configured", arguments: ServerKind.allCases)
     func localWins(kind: ServerKind) async throws {
         let (phone, tablet, file) = try await clash(kind) { $0.conflictResolver = .localWins }
         try tablet.upload("mine", as: file)
@@ -175,7 +175,7 @@ struct ConflictTests {
         #expect(tablet.app.conflicts.isEmpty && tablet.app.taken.isEmpty)
         #expect(try await phone.received().map(\.text) == ["mine"])
 
-        // Against a deletion too.
+        // The other side deletes the file.
         try phone.client.delete(fileWithUUID: file)
         try await phone.sync()
         try tablet.upload("mine again", as: file)
@@ -210,7 +210,7 @@ struct ConflictTests {
         #expect(try tablet.leftovers() == [])
     }
 
-    @Test("Where deletions win over merging, a file that one side changed and the other deleted is deleted for both")
+    @Test("Where deletions win over merging, a file changed on one side and deleted on the other is deleted for both")
     func mergeAndDeletions() async throws {
         for deletesHere in [true, false] {
             let (phone, tablet, file) = try await clash(.ours) {
@@ -236,7 +236,7 @@ struct ConflictTests {
         }
     }
 
-    @Test("A merge that fails, then a relaunch: the question comes again and nothing is lost")
+    @Test("After a failed merge and a relaunch, the conflict is raised again and nothing is lost")
     func failedMerge() async throws {
         let (phone, tablet, file) = try await clash(.ours) {
             $0.conflictResolver = .merge { _ in throw TestApp.Refusal() }

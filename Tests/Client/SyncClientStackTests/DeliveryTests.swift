@@ -3,13 +3,13 @@ import SyncClient
 import TestSupport
 import Testing
 
-@Suite("Delivery of changes by others")
+@Suite("Delivery of others' changes")
 struct DeliveryTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("A new user creates a group and uploads; another device gets the files", arguments: ServerKind.allCases)
+    @Test("A new user creates a group and uploads files; another device receives them", arguments: ServerKind.allCases)
     func simpleWay(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let group = SharingGroupUUID.random()
@@ -32,7 +32,7 @@ struct DeliveryTests {
         #expect(try tablet.leftovers() == [])
     }
 
-    @Test("Two syncs back to back deliver each file once, with its text", arguments: ServerKind.allCases)
+    @Test("Two consecutive syncs deliver each file once, with its metadata", arguments: ServerKind.allCases)
     func twice(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
@@ -50,7 +50,7 @@ struct DeliveryTests {
     }
 
     @Test(
-        "New contents are delivered with the new text; a new text alone without contents",
+        "New contents are delivered with the new metadata; new metadata alone are delivered without contents",
         arguments: ServerKind.allCases)
     func nextVersions(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -98,7 +98,7 @@ struct DeliveryTests {
         let tablet = try await phone.another()
         let file = try await phone.publish("one")
         _ = try await tablet.received()
-        // The phone deletes; the tablet has new contents, and keeps them.
+        // The phone deletes the file; the tablet has new contents, and keeps them.
         try phone.client.delete(fileWithUUID: file)
         try await phone.sync()
         tablet.app.change { $0.deletionAnswer = { _ in .rejectDownloadDeletion(.keepContentUpload) } }
@@ -111,7 +111,7 @@ struct DeliveryTests {
         #expect(try phone.row(file)?.deleted?.bool == false)
     }
 
-    @Test("Ten short and ten long files arrive, whatever else is requested meanwhile", arguments: ServerKind.allCases)
+    @Test("Ten small and ten large files arrive while other requests are made", arguments: ServerKind.allCases)
     func many(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
@@ -166,7 +166,8 @@ struct DeliveryTests {
     }
 
     @Test(
-        "What an app does not take comes again, also if it has moved the files already", arguments: ServerKind.allCases)
+        "A delivery that the app rejects is repeated, even if the app has already moved the files",
+        arguments: ServerKind.allCases)
     func refused(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
@@ -180,7 +181,7 @@ struct DeliveryTests {
         #expect(try tablet.leftovers() == [])
     }
 
-    @Test("Without a delegate downloads wait", arguments: ServerKind.allCases)
+    @Test("Without a delegate, downloads wait", arguments: ServerKind.allCases)
     func noDelegate(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
@@ -193,7 +194,7 @@ struct DeliveryTests {
         #expect(tablet.executor.count("DownloadFile") == 1)
     }
 
-    @Test("After a complete reset nothing is known, and everything is delivered again", arguments: ServerKind.allCases)
+    @Test("After a complete reset, everything is delivered again", arguments: ServerKind.allCases)
     func reset(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()

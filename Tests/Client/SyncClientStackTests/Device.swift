@@ -3,16 +3,16 @@ import SyncClient
 import Synchronization
 import TestSupport
 
-/// The servers on which the same tests must pass.
+/// The kinds of server on which the same tests must pass.
 enum ServerKind: Sendable, CaseIterable {
     case ours
-    /// The same, for an app that wants a request for each commit.
+    /// The same server; the app sends each commit as a separate request.
     case oursWithoutBatches
-    /// The same without its extensions, as older ones are.
+    /// The same server without its extensions, like older ones.
     case older
 }
 
-/// A device with the library and an app, on a running stack.
+/// A device with the library and an app, connected to a running stack.
 final class Device: Sendable {
     let user: TestUser
     let kind: ServerKind
@@ -21,11 +21,11 @@ final class Device: Sendable {
     let app: TestApp
     let client: SyncServer
     private let scratch: ScratchFolder
-    /// For the device's files, and the library's.
+    /// The folder of the device's files and of the library's store.
     var folder: URL { scratch.url }
-    /// The library's.
+    /// The folder of the library's store.
     var storeFolder: URL { folder.appending(path: "store") }
-    /// The group of the person's sign-up.
+    /// The group created at the person's sign-up.
     let group: SharingGroupUUID
 
     init(
@@ -52,7 +52,7 @@ final class Device: Sendable {
         configuration.syncsPendingUploadsAtLaunch = false
         if kind == .oursWithoutBatches { configuration.maximumBatchBytes = nil }
         configure(&configuration)
-        // Pauses would only cost time here; that they are made is tested elsewhere.
+        // Skips pauses to save time; other tests check them.
         let sleep: @Sendable (Duration) async throws -> Void = { _ in try Task.checkCancellation() }
         var environment = SyncEnvironment.system
         environment.sleep = sleep
@@ -62,7 +62,7 @@ final class Device: Sendable {
         app.change { $0.client = client }
     }
 
-    /// A device of someone who has just signed up, through the library.
+    /// A device of someone who has just signed up with the library.
     static func signedUp(
         _ server: TestServer, _ kind: ServerKind = .ours, _ provider: SandboxProvider = .google, quotaBytes: Int? = nil
     ) async throws -> Device {
@@ -79,7 +79,7 @@ final class Device: Sendable {
         return device
     }
 
-    /// A device of somebody else, who joins the group by an invitation.
+    /// A device of another person, who joins the group by an invitation.
     func invited(_ provider: SandboxProvider = .facebook, permission: Permission = .write) async throws -> Device {
         let code = try await client.createSharingInvitation(withPermission: permission, sharingGroupUUID: group)
         let device = try Device(user.server.newcomer(provider), kind, group: group)
@@ -88,20 +88,20 @@ final class Device: Sendable {
         return device
     }
 
-    /// The same device after its process has ended, wherever it was.
+    /// The same device after its process has ended, at any point.
     func relaunched(configure: (inout SyncServer.Configuration) -> Void = { _ in }) async throws -> Device {
         await client.close()
         return try onSameStore(configure: configure)
     }
 
-    /// Another process, or instance, with the device's store.
+    /// Another process or instance that uses the device's store.
     func onSameStore(configure: (inout SyncServer.Configuration) -> Void = { _ in }) throws -> Device {
         try Device(user, kind, scratch: scratch, group: group, configure: configure)
     }
 
-    // MARK: What an app does
+    // MARK: Actions of an app
 
-    /// A file of the app's.
+    /// A file of the app.
     func file(_ bytes: Data) throws -> LocalFileLocation {
         let name = UUID().uuidString
         try bytes.write(to: folder.appending(path: name))
@@ -118,7 +118,7 @@ final class Device: Sendable {
         return attributes
     }
 
-    /// Queues contents of a file; a new one if none is given.
+    /// Queues a file's contents; creates a file unless one is given.
     @discardableResult
     func upload(
         _ contents: String, as file: FileUUID = .random(), text: String? = nil, fileGroup: FileGroupUUID? = nil,
@@ -149,18 +149,18 @@ final class Device: Sendable {
         try await client.synced(sharingGroupUUID: group ?? self.group)
     }
 
-    /// What a sync delivers.
+    /// The files that a sync delivers.
     func received() async throws -> [TestApp.Taken] {
         app.forget()
         try await sync()
         return app.taken
     }
 
-    /// The events of a piece of work that waits for its syncs.
+    /// The events during `work`, which waits for its syncs.
     func events(_ desired: EventDesired = .all, during work: () async throws -> Void) async throws -> [SyncEvent] {
         let stream = client.events(desired)
         try await work()
-        // What was sent is in the stream; a stream whose reader is cancelled ends behind it.
+        // The stream has buffered all events; after cancellation, the reader receives them before the stream ends.
         let reading = Task {
             var events: [SyncEvent] = []
             for await event in stream { events.append(event) }
@@ -170,7 +170,7 @@ final class Device: Sendable {
         return await reading.value
     }
 
-    /// What the library keeps of its own: nothing, if all work is done.
+    /// The files and records that the library still holds: none if all work is done.
     func leftovers() throws -> [String] {
         let store = storeFolder.appending(path: "files")
         let report = client.pendingReport()
@@ -178,7 +178,7 @@ final class Device: Sendable {
             + report.changes.map { "\($0)" } + report.downloads.map { "\($0)" } + client.logAllTracking().violations
     }
 
-    /// The row of a file in the index.
+    /// The file's row in the index.
     func row(_ file: FileUUID) throws -> JSONValue? {
         try user.index(of: group.rawValue).files.first { $0.fileUUID?.text == file.rawValue }
     }
@@ -197,14 +197,14 @@ extension SharingGroupUUID {
 }
 
 extension Optional {
-    /// The value, or the end of the test.
+    /// The value; fails the test if there is none.
     func unwrapped() throws -> Wrapped {
         guard let self else { throw TestApp.Refusal() }
         return self
     }
 }
 
-/// The code with which a call is refused; nil if it is not.
+/// The error code with which a call fails; nil if it succeeds.
 func refusal(_ body: () async throws -> some Any) async -> SyncError.Code? {
     do {
         _ = try await body()

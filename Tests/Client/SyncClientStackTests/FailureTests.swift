@@ -3,20 +3,20 @@ import SyncClient
 import TestSupport
 import Testing
 
-@Suite("Failures, lost replies, and ends of the process")
+@Suite("Failures, lost replies, and killed processes")
 struct FailureTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
-    /// Batches need neither a look at what is staged nor a commit.
+    /// Batches need no request for the staged changes, and no separate commit.
     private static let ofAnUpload = ServerKind.allCases.flatMap { kind in
         (["CheckCreds", "Index", "UploadFile", "UploadAppMetaData", "UploadDeletion"]
             + (kind == .ours ? [] : ["GetUploads", "DoneUploads"])).map { (kind, $0) }
     }
     private static let ofADownload = ["Index", "DownloadFile", "DownloadAppMetaData"]
 
-    /// A device with an upload, a text and a deletion to send.
+    /// A device with an upload, new metadata and a deletion to send.
     private func sender(_ kind: ServerKind) async throws -> (Device, FileUUID, FileUUID) {
         let phone = try await Device.signedUp(server, kind)
         let (old, text) = (try phone.upload("old"), try phone.upload("text"))
@@ -24,7 +24,7 @@ struct FailureTests {
         let new = try phone.upload("new")
         try phone.uploadText("about it", of: text)
         try phone.client.delete(fileWithUUID: old)
-        // A new process asks the server what is staged, and has nothing staged itself.
+        // A new process asks the server for staged changes, and has none itself.
         return (try await phone.relaunched(), new, old)
     }
 
@@ -37,12 +37,12 @@ struct FailureTests {
     }
 
     @Test(
-        "Each request of an upload failing ends the sync with one error; the next sync goes on",
+        "If any request of an upload fails, the sync ends with one error; the next sync continues",
         arguments: ofAnUpload)
     func failingUpload(kind: ServerKind, endpoint: String) async throws {
         let (phone, new, old) = try await sender(kind)
         let errors = Recorder(phone.client.errors)
-        // What a server says that has a bug: not worth another try.
+        // A response that only a server bug produces; it is not retried.
         phone.executor.decide { asked, _ in asked == endpoint ? .fails(422) : .passes }
         #expect(await refusal { try await phone.sync() } == .requestRefused)
         #expect(phone.executor.count(endpoint) == 1)
@@ -56,7 +56,7 @@ struct FailureTests {
     }
 
     @Test(
-        "Each request of a download failing ends the sync with one error; the next sync goes on",
+        "If any request of a download fails, the sync ends with one error; the next sync continues",
         arguments: ServerKind.allCases, ofADownload)
     func failingDownload(kind: ServerKind, endpoint: String) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -78,14 +78,14 @@ struct FailureTests {
     }
 
     @Test(
-        "A reply of each kind that gets lost is not noticed, nor is anything done twice",
+        "Losing any kind of reply has no visible effect, and nothing is done twice",
         arguments: ofAnUpload)
     func lostReply(kind: ServerKind, endpoint: String) async throws {
         let (phone, new, old) = try await sender(kind)
         phone.executor.decide { asked, number in asked == endpoint && number == 1 ? .losesReply : .passes }
 
-        // A server without ids of commits cannot tell the second from the first: the client does not send it, and finds
-        // out in the next sync.
+        // A server without commit ids cannot recognise a repeated commit: the client does not repeat it, and learns the
+        // outcome in the next sync.
         if await refusal({ try await phone.sync() }) != nil {
             #expect(kind == .older && endpoint == "DoneUploads")
             try await phone.sync()
@@ -95,7 +95,7 @@ struct FailureTests {
     }
 
     @Test(
-        "After a failure between two uploads only the second is sent, and both are committed",
+        "After a failure between two uploads, only the second is sent, and both are committed",
         arguments: ServerKind.allCases)
     func secondUpload(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -111,7 +111,7 @@ struct FailureTests {
         #expect(phone.executor.count("UploadFile") == 1)
     }
 
-    @Test("After a failure between two downloads the first stays delivered", arguments: ServerKind.allCases)
+    @Test("After a failure between two downloads, the first stays delivered", arguments: ServerKind.allCases)
     func secondDownload(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
@@ -130,7 +130,7 @@ struct FailureTests {
     }
 
     @Test(
-        "Changes by others in the middle of an upload start it anew, and all arrives once",
+        "Changes by others during an upload restart it, and everything arrives once",
         arguments: ServerKind.allCases.map { ($0, "UploadFile") }
             + [(.oursWithoutBatches, "DoneUploads"), (.older, "DoneUploads")])
     func otherMasterVersion(kind: ServerKind, endpoint: String) async throws {
@@ -151,7 +151,9 @@ struct FailureTests {
         #expect(try tablet.leftovers() == [])
     }
 
-    @Test("Without a network every call ends with an error, and works when it is back", arguments: ServerKind.allCases)
+    @Test(
+        "Without a network, every call ends with an error; once it is back, every call works",
+        arguments: ServerKind.allCases)
     func noNetwork(kind: ServerKind) async throws {
         let (phone, new, old) = try await sender(kind)
         let client = phone.client
@@ -173,7 +175,7 @@ struct FailureTests {
         for (name, call) in calls {
             do {
                 try await call()
-                Issue.record("\(name) succeeds")
+                Issue.record("\(name) unexpectedly succeeded")
             } catch let error as SyncError {
                 #expect(error.code == .networkError && error.recovery == .retryLater, "\(name)")
             } catch let error as ServerConnectionError {
@@ -188,7 +190,7 @@ struct FailureTests {
         try await expectSent(phone, new, old)
     }
 
-    @Test("When the network is available again, or after a launch, closed queues are sent, and nothing else")
+    @Test("When the network returns, and after a launch, closed queues are sent, and nothing else")
     func resumes() async throws {
         let phone = try await Device.signedUp(server)
         let file = try phone.upload("0")
@@ -212,7 +214,7 @@ struct FailureTests {
         arguments: ofAnUpload)
     func processEndsWhileSending(kind: ServerKind, endpoint: String) async throws {
         let (phone, new, old) = try await sender(kind)
-        // The request arrives; the process does not live to see the reply.
+        // The request arrives; the process ends before the reply.
         phone.executor.decide { asked, number in asked == endpoint ? .losesReply : .passes }
         _ = await refusal { try await phone.sync() }
 
@@ -223,7 +225,7 @@ struct FailureTests {
     }
 
     @Test(
-        "A process that ends in a delivery delivers again; what was fetched is not fetched twice",
+        "A process that ends during a delivery delivers again, without fetching the files twice",
         arguments: ServerKind.allCases)
     func processEndsWhileDelivering(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -257,7 +259,7 @@ struct FailureTests {
         #expect(try again.leftovers() == [])
     }
 
-    @Test("One instance has a store at a time; a closed one reports that")
+    @Test("Only one instance can use a store at a time; a closed instance reports that it is closed")
     func oneAtATime() async throws {
         let phone = try await Device.signedUp(server)
         #expect(await refusal { try phone.onSameStore() } == .storeInUse)
@@ -270,7 +272,9 @@ struct FailureTests {
         #expect(again.client.sharingGroups.map(\.sharingGroupUUID) == [phone.group])
     }
 
-    @Test("A reset is refused during a sync, and drops what is pending with its copies", arguments: ServerKind.allCases)
+    @Test(
+        "A reset is rejected during a sync; otherwise it drops pending changes and their copies",
+        arguments: ServerKind.allCases)
     func reset(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let file = try await phone.publish("0")
@@ -294,7 +298,7 @@ struct FailureTests {
         #expect(try phone.row(file)?.fileVersion?.integer == 1)
     }
 
-    @Test("A server that is too old for the app stops everything until it is not")
+    @Test("A server that is too old blocks all requests until it is updated")
     func tooOld() async throws {
         let phone = try Device(server.newcomer()) { $0.minimumServerVersion = ServerVersion(99, 0, 0) }
         #expect(
@@ -303,7 +307,7 @@ struct FailureTests {
         #expect(!phone.client.isSyncing)
     }
 
-    @Test("A closed server is one event with one error")
+    @Test("A closed server causes one event with one error")
     func serverDown() async throws {
         let phone = try await Device.signedUp(server)
         phone.executor.decide { _, _ in .fails(503) }
@@ -314,7 +318,7 @@ struct FailureTests {
     }
 
     @Test(
-        "A server that has too much to do, and a quota that is used up, are refusals that may pass, not a lost network")
+        "An overloaded server and an exhausted quota are temporary rejections, not network failures")
     func tooManyRequests() async throws {
         let phone = try await Device.signedUp(server)
         phone.executor.decide { _, _ in .fails(429) }
@@ -330,13 +334,13 @@ struct FailureTests {
     }
 
     @Test(
-        "A download that ended after its process is used by the next one, and not fetched again",
+        "A download that completes after its process has ended is used by the next process, not fetched again",
         arguments: ServerKind.allCases)
     func unattendedDownload(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
         try await phone.publish("kept", text: "about it")
-        // The process ends while the reply is on its way; the system keeps it.
+        // The process ends while the reply is in transit; the system keeps the transfer.
         tablet.executor.decide { asked, _ in asked == "DownloadFile" ? .losesReply : .passes }
         #expect(await refusal { try await tablet.sync() } == .networkError)
         let again = try await tablet.relaunched()
@@ -349,7 +353,7 @@ struct FailureTests {
         #expect(try again.leftovers() == [])
     }
 
-    @Test("An upload that ended after its process is not sent again", arguments: ServerKind.allCases)
+    @Test("An upload that completes after its process has ended is not sent again", arguments: ServerKind.allCases)
     func unattendedUpload(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let file = try phone.upload("kept", text: "about it")
@@ -358,7 +362,7 @@ struct FailureTests {
         let again = try await phone.relaunched()
         try await again.client.take(try #require(phone.executor.lastTransfer))
 
-        // A batch is committed with it.
+        // Its batch is committed with it.
         #expect(try await again.sync().uploaded == (kind == .ours ? 0 : 1))
 
         #expect(again.executor.count("UploadFile") == 0 && !again.client.uploadsPending)

@@ -9,14 +9,14 @@ struct GoneTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("A file's attributes, after its upload and after its download", arguments: ServerKind.allCases)
+    @Test("A file's attributes after its upload and after its download", arguments: ServerKind.allCases)
     func attributes(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
         let fileGroup = FileGroupUUID.random()
         let file = try await phone.publish("0", text: "text", fileGroup: fileGroup)
         _ = try await tablet.received()
-        // The dates of one's own upload come with the next index.
+        // The dates of the device's own upload arrive with the next index.
         try await phone.sync()
 
         for device in [phone, tablet] {
@@ -74,7 +74,8 @@ struct GoneTests {
     }
 
     @Test(
-        "A file that its owner removed is gone, is not tried again unasked, and heals", arguments: ServerKind.allCases)
+        "A file that its owner removed is gone, is not retried automatically, and can be restored",
+        arguments: ServerKind.allCases)
     func removedInTheCloud(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
@@ -122,7 +123,7 @@ struct GoneTests {
     }
 
     @Test(
-        "Without the owner's token downloads are out of reach, uploads wait, and nothing else ends",
+        "Without the owner's token, files are unavailable and uploads wait; everything else continues",
         arguments: ServerKind.allCases)
     func revoked(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -150,7 +151,7 @@ struct GoneTests {
     }
 
     @Test(
-        "A removed user's files are deleted for others, and their storage is no longer used",
+        "A removed user's files are deleted for others, and the user's storage is no longer used",
         arguments: ServerKind.allCases)
     func removedUser(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -166,7 +167,7 @@ struct GoneTests {
         let received = try await phone.received()
         #expect(received.map(\.kind) == [.deletion] && received.map(\.attributes.fileUUID) == [hers])
 
-        // Bob's host goes too.
+        // The owner of Bob's storage is removed, too.
         try await phone.client.removeUser()
         let events = try await bob.events(.sharingGroupOwningUserRemoved) { try await bob.client.synced() }
         #expect(events.count == 1)
@@ -185,7 +186,7 @@ struct GoneTests {
         try phone.upload("later")
         #expect(await refusal { try await phone.sync() } == .signInRequired)
         let statuses = Recorder(phone.client.status())
-        try await eventually("the status says so") {
+        try await eventually("the status is blocked") {
             if case .blocked(let error) = statuses.elements.last { error.code == .signInRequired } else { false }
         }
 
@@ -195,7 +196,7 @@ struct GoneTests {
         let events = try await phone.events(.refreshingCredentials) { try await phone.sync() }
         #expect(events == [.refreshingCredentials] && phone.credentials.refreshes == 1)
 
-        // Also in a new process, whose first question takes no second answer.
+        // In a new process, too, the first request causes only one refresh.
         let again = try await phone.relaunched()
         again.credentials.forgetToken()
         try await again.sync()

@@ -11,14 +11,14 @@ struct GroupTests {
     init() throws { server = try TestServer.shared() }
 
     @Test(
-        "A new group is visible at once and after an index, with a name or without", arguments: ServerKind.allCases,
+        "A new group is visible immediately and after an index, with or without a name", arguments: ServerKind.allCases,
         [nil, "Holiday"])
     func creation(kind: ServerKind, name: String?) async throws {
         let phone = try await Device.signedUp(server, kind)
         let group = SharingGroupUUID.random()
         try phone.client.createSharingGroup(sharingGroupUUID: group, sharingGroupName: name)
         #expect(phone.client.sharingGroups.count == 2)
-        // A list of groups that does not have it yet does not end it.
+        // A list of groups that does not contain it yet does not remove it.
         try await phone.client.synced()
         #expect(phone.client.sharingGroups.contains { $0.sharingGroupUUID == group })
         #expect(await refusal { try phone.client.createSharingGroup(sharingGroupUUID: group) } == .sharingGroupExists)
@@ -40,7 +40,9 @@ struct GroupTests {
         #expect(try phone.user.groups().group(group.rawValue)?.sharingGroupName?.text == name)
     }
 
-    @Test("A new name is sent with the next commit; of two the second is used", arguments: ServerKind.allCases)
+    @Test(
+        "A new name is sent with the next commit; if there are two, the later one is used",
+        arguments: ServerKind.allCases)
     func rename(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
@@ -65,7 +67,7 @@ struct GroupTests {
         #expect(tablet.app.state.withLock { $0.groups.flatMap(\.updated).map(\.sharingGroupName) } == ["Second"])
     }
 
-    @Test("Leaving a group removes the user here and on the server, once", arguments: ServerKind.allCases)
+    @Test("Leaving a group removes the user locally and on the server, once", arguments: ServerKind.allCases)
     func leaving(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let group = SharingGroupUUID.random()
@@ -96,7 +98,8 @@ struct GroupTests {
     }
 
     @Test(
-        "A group that somebody else removes, with a file in it, is reported as deleted", arguments: ServerKind.allCases)
+        "A group that another member removes, with a file in it, is reported as deleted",
+        arguments: ServerKind.allCases)
     func removedByOthers(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
@@ -111,12 +114,12 @@ struct GroupTests {
         #expect(told.flatMap(\.deleted).map(\.sharingGroupUUID) == [phone.group])
         #expect(told.allSatisfy { $0.created.isEmpty && $0.updated.isEmpty })
         #expect(tablet.client.sharingGroups.isEmpty)
-        // Who asks for the group itself learns it too.
+        // A sync of the group itself reports it as well.
         #expect(await refusal { try await phone.sync() } == .notAMember)
         #expect(phone.client.sharingGroups.isEmpty)
     }
 
-    @Test("Of four groups each sync transfers only that group's files", arguments: ServerKind.allCases)
+    @Test("With four groups, each sync transfers only its group's files", arguments: ServerKind.allCases)
     func fourGroups(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         var groups = [phone.group]
@@ -127,7 +130,7 @@ struct GroupTests {
             groups.append(group)
         }
         let tablet = try await phone.another()
-        // Nothing, a download, an upload, both.
+        // One group each: no changes, a download, an upload, both.
         let down = [try phone.upload("down 1", group: groups[1])]
         try await phone.sync(groups[1])
         let other = try phone.upload("down 3", group: groups[3])
@@ -145,7 +148,9 @@ struct GroupTests {
         #expect(try tablet.leftovers() == [])
     }
 
-    @Test("A sync is needed after each kind of change by others, not after one's own", arguments: ServerKind.allCases)
+    @Test(
+        "A sync is needed after each kind of change by others, not after the user's own changes",
+        arguments: ServerKind.allCases)
     func syncNeeded(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
@@ -167,7 +172,8 @@ struct GroupTests {
     }
 
     @Test(
-        "An invitation says what it offers, lets somebody in once, and a bad one nobody", arguments: ServerKind.allCases
+        "An invitation describes its offer and admits one person; an invalid one admits nobody",
+        arguments: ServerKind.allCases
     )
     func invitations(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -186,7 +192,7 @@ struct GroupTests {
         #expect(
             await refusal { try await bob.client.redeemSharingInvitation(invitationCode: code) }
                 == .socialAcceptanceNotAllowed)
-        // Nobody redeems an invitation to their own group.
+        // Members cannot redeem an invitation to their own group.
         #expect(await refusal { try await phone.client.redeemSharingInvitation(invitationCode: code) } != nil)
         #expect(phone.client.sharingGroups.map(\.permission) == [.admin])
 
@@ -195,7 +201,7 @@ struct GroupTests {
         #expect(carol.client.sharingGroups.map(\.permission) == [.write])
         #expect(
             await refusal { try carol.client.createSharingGroup(sharingGroupUUID: .random()) } == .permissionDenied)
-        // What she uploads goes to her host.
+        // Her uploads go to her host's storage.
         try await carol.publish("from Carol")
         #expect(try await phone.received().map(\.text) == ["from Carol"])
     }
@@ -216,7 +222,8 @@ struct GroupTests {
     }
 
     @Test(
-        "A store belongs to one user: another one is rejected until everything is reset", arguments: ServerKind.allCases
+        "A store belongs to one user: another user is rejected until everything is reset",
+        arguments: ServerKind.allCases
     )
     func differentUser(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -228,7 +235,7 @@ struct GroupTests {
         #expect(await refusal { try await phone.sync() } == .differentUser)
         #expect(phone.client.sharingGroups.map(\.sharingGroupUUID) == [phone.group])
 
-        // Not even a new process mixes them up.
+        // The user is checked in a new process, too.
         let again = try await phone.relaunched()
         again.credentials.signIn(other.user.account)
         #expect(await refusal { try await again.sync() } == .differentUser)

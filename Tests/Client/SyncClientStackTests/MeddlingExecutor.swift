@@ -3,18 +3,18 @@ import HTTPTypes
 import SyncClient
 import Synchronization
 
-/// Sends requests with the platform's executor, counts them, and lets them fail if it is told to.
+/// Sends requests with the platform's executor, counts them, and makes them fail on demand.
 final class MeddlingExecutor: HTTPExecutor {
-    /// What becomes of a request.
+    /// The outcome of a request.
     enum Fate: Sendable {
         case passes
-        /// There is no network.
+        /// There is no network: the request is not sent.
         case isNotSent
-        /// The server carries it out, and the reply gets lost.
+        /// The server processes the request, and the reply is lost.
         case losesReply
-        /// The reply has this status instead.
+        /// The request is not sent, and the reply has this status.
         case fails(Int)
-        /// The server is closed, says this, and how many seconds that lasts.
+        /// The server is closed, with this message and this `Retry-After`.
         case isClosed(String, seconds: Int)
     }
 
@@ -28,15 +28,15 @@ final class MeddlingExecutor: HTTPExecutor {
     private let executor = PlatformExecutor()
     private let state = Mutex(State())
 
-    /// The endpoints that were asked, in order.
+    /// The requested endpoints, in order.
     var endpoints: [String] { state.withLock { $0.endpoints } }
 
     func forget() { state.withLock { $0.endpoints = [] } }
 
-    /// How often an endpoint was asked.
+    /// The number of requests to an endpoint.
     func count(_ endpoint: String) -> Int { endpoints.count { $0 == endpoint } }
 
-    /// Decides about the requests from now on, by endpoint and by how often it was asked, from 1.
+    /// Sets the outcome of the following requests, by endpoint and by the endpoint's request number, from 1.
     func decide(_ fate: @escaping @Sendable (_ endpoint: String, _ number: Int) -> Fate) {
         state.withLock {
             $0.endpoints = []
@@ -46,10 +46,10 @@ final class MeddlingExecutor: HTTPExecutor {
 
     func pass() { decide { _, _ in .passes } }
 
-    /// Lets something happen before each request is sent.
+    /// Sets a function that runs before each request is sent.
     func before(_ hook: (@Sendable (String) async -> Void)?) { state.withLock { $0.hook = hook } }
 
-    /// The last transfer whose reply got lost, as a system would tell of it that keeps transfers.
+    /// The last transfer whose reply was lost, as a system with background transfers would report it.
     var lastTransfer: UnattendedTransfer? { state.withLock { $0.lastTransfer } }
 
     private func keep(_ exchange: HTTPExchange, _ reply: HTTPReply) {
@@ -81,7 +81,7 @@ final class MeddlingExecutor: HTTPExecutor {
             keep(exchange, reply)
             throw TransportFailure(.interrupted)
         case .fails(let status):
-            // Without a version it would not be the server's.
+            // Without this version, the reply would not count as the server's.
             let response = HTTPResponse(status: .init(code: status), headerFields: [.serverVersion: "1000.0.0"])
             return HTTPReply(response: response, body: Data(), fileLength: nil)
         case .isClosed(let text, let seconds):

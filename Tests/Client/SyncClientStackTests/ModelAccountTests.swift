@@ -9,7 +9,7 @@ import Testing
 @testable import SyncEngine
 @testable import SyncServerConnection
 
-/// What simulations prove about switches of accounts is worth as much as the accounts of their server are like the real ones.
+/// Simulations of account switches are valid only as far as their model matches the real server.
 @Suite("The model of accounts, compared with the server")
 struct ModelAccountTests {
     @Test("Both give the same replies while people switch accounts", arguments: 1...ModelServerTests.seeds)
@@ -36,8 +36,8 @@ struct ModelAccountTests {
     }
 }
 
-/// Requests that a seed decides about, most of them right, some of them wrong, by two devices of a person who has several
-/// accounts, and one of a friend.
+/// Random requests, mostly valid and sometimes invalid, of two devices of a person with several accounts and one device
+/// of a friend.
 private final class AccountConversation {
     enum Request {
         case account(ModelAccountRequest)
@@ -47,7 +47,7 @@ private final class AccountConversation {
     struct Step: CustomStringConvertible {
         let device: OneDevice
         let account: ModelAccount
-        /// Which the device says it knows.
+        /// The identity that the device claims to know.
         let epoch: AccountEpoch
         let request: Request
 
@@ -57,13 +57,13 @@ private final class AccountConversation {
                 case .account(let request): "\(request)"
                 case .files(let request, _): "\(request)"
                 }
-            // Without modules, and what all requests have in common.
+            // Type names without modules and common prefixes.
             return "\(device.name), account \(account.number), epoch \(epoch): "
                 + text.replacing(/Sync[A-Za-z]*\./, with: "").prefix(160)
         }
     }
 
-    /// A device whose account and whose knowledge of the identity are what a step says.
+    /// A device whose account and known identity are set by each step.
     final class OneDevice: Sendable {
         let name: String
         let device: Device
@@ -106,7 +106,7 @@ private final class AccountConversation {
     private var number = 0
     /// The switches that were begun, in order.
     private var begun: [(id: AccountSwitchID, account: ModelAccount)] = []
-    /// The replies by what they begin with.
+    /// The number of replies, by their first word.
     private(set) var counts: [String: Int] = [:]
     var switches: Int64 { model.identities[UserID(1)]?.epoch.rawValue ?? 0 }
 
@@ -165,7 +165,7 @@ private final class AccountConversation {
 
     private static let now = WireDate(secondsSince1970: 1_700_000_000)
 
-    /// The number of a switch is the server's to choose.
+    /// The server chooses the switch's number.
     private static func adopting(_ reply: ModelAccountReply, _ request: ModelAccountRequest) -> ModelAccountRequest {
         guard case .begin(let userAppID, _) = request, case .begun(let id, _) = reply else { return request }
         return .begin(userAppID, switchID: id)
@@ -271,7 +271,7 @@ private final class AccountConversation {
         let id = (random.once(in: 6) ? random.pick(begun) : begun.last)?.id ?? AccountSwitchID(UUID().uuidString)!
         switch random.below(10) {
         case 0, 1: return .checkCredentials
-        // The server allows ten proposals an hour, which the model does not count.
+        // The server allows ten proposals per hour; the model does not count them.
         case 2..<5 where begun.count < 9:
             return .begin(random.once(in: 12) ? UserAppID(UUID().uuidString)! : userAppID, switchID: id)
         case 5..<8:

@@ -6,10 +6,10 @@ import Testing
 @testable import SyncClientTesting
 @testable import SyncEngine
 
-/// What simulations prove about clients is worth as much as their server is like the real one.
+/// Simulations of clients are valid only as far as their model matches the real server.
 @Suite("The model of the server, compared with the server")
 struct ModelServerTests {
-    /// `SYNC_MODEL_SEEDS` makes it more.
+    /// `SYNC_MODEL_SEEDS` overrides the default.
     static let seeds = ProcessInfo.processInfo.environment["SYNC_MODEL_SEEDS"].flatMap { UInt64($0) } ?? 6
 
     @Test("Both give the same replies in a random conversation, and after a member has left", arguments: 1...seeds)
@@ -22,7 +22,7 @@ struct ModelServerTests {
             said.append("\(speaker.name): \(request)\n    \(replies.server)")
             guard replies.server == replies.model else {
                 Issue.record(
-                    "seed \(seed), \(said.suffix(8).joined(separator: "\n"))\n    but the model: \(replies.model)")
+                    "seed \(seed), \(said.suffix(8).joined(separator: "\n"))\n    the model replied: \(replies.model)")
                 return
             }
         }
@@ -32,7 +32,7 @@ struct ModelServerTests {
     }
 }
 
-/// Requests that a seed decides about, most of them right, some of them wrong, by three devices of two people.
+/// Random requests, mostly valid and sometimes invalid, of three devices of two people.
 private final class Conversation {
     struct Speaker {
         let name: String
@@ -48,9 +48,9 @@ private final class Conversation {
     private var number = 0
     private var lastCommit: [String: ServerRequest] = [:]
     private var lastUpload: [String: (ServerRequest, String)] = [:]
-    /// A batch that a speaker has begun, and how many requests it is to have.
+    /// The batch that a speaker has begun, with its number of requests.
     private var batches: [String: UploadBatch] = [:]
-    /// What replies there were.
+    /// The kinds of replies so far.
     private(set) var kinds: Set<String> = []
     private(set) var refusals = 0
     private(set) var successes = 0
@@ -158,7 +158,7 @@ private final class Conversation {
         }
     }
 
-    /// Ben leaves the group, to which he goes on to send requests.
+    /// Ben leaves the group, and continues to send requests to it.
     func departure() -> (Speaker, ServerRequest, contents: String?) {
         let version = model.groups[group]?.masterVersion ?? .initial
         return (speakers[2], .removeUserFromSharingGroup(group, masterVersion: version), nil)
@@ -166,7 +166,7 @@ private final class Conversation {
 
     private var lastFile = FileUUID.random()
 
-    /// A file of the group, which ``lastFile`` names then; at times one that nobody knows.
+    /// A file of the group, sometimes one that does not exist; sets ``lastFile``.
     private func anyFile() -> (id: FileUUID, file: ModelFile)? {
         let files = model.groups[group]?.files ?? [:]
         guard let id = random.once(in: 15) ? nil : random.pick(files.keys.sorted()), let file = files[id] else {
@@ -178,7 +178,7 @@ private final class Conversation {
     }
 
     private func makeFile() -> FileUUID {
-        // Nobody else's, and in the same order in each run.
+        // Unique to the group, and in the same order in each run.
         FileUUID(group.rawValue.prefix(24) + String(format: "%012d", number)) ?? .random()
     }
 
@@ -214,7 +214,7 @@ private final class Conversation {
             cloudStorageType: .google)
     }
 
-    /// Every third change is one of a batch: of the one that was begun, or of a new one.
+    /// Every third change belongs to a batch: the current one, or a new one.
     private func batch(_ speaker: Speaker) -> UploadBatch? {
         guard random.once(in: 3) else { return nil }
         if let begun = batches[speaker.name], !random.once(in: 3) { return begun }

@@ -15,15 +15,15 @@ final class PersonCredentials: CredentialProvider {
 
     init(_ account: SandboxAccount) { state = Mutex(State(account: account)) }
 
-    /// How often new ones were asked for.
+    /// The number of refreshes.
     var refreshes: Int { state.withLock { $0.refreshes } }
 
-    /// Takes the token away; a refresh brings it back.
+    /// Invalidates the token; a refresh restores it.
     func forgetToken() { state.withLock { $0.lostToken = "expired" } }
 
     func signOut() { state.withLock { $0.isSignedOut = true } }
 
-    /// Lets somebody sign in.
+    /// Signs in with an account.
     func signIn(_ account: SandboxAccount) {
         state.withLock {
             $0.account = account
@@ -46,7 +46,7 @@ final class PersonCredentials: CredentialProvider {
     private static func made(_ account: SandboxAccount, _ token: String?) -> Credentials {
         Credentials(
             accountType: AccountType(tokenType: account.header("X-token-type") ?? "") ?? .google,
-            // Not always the access token: Microsoft's people show their ID token there.
+            // Not always the access token: Microsoft users send their ID token here.
             accessToken: Secret(token ?? account.header("access_token") ?? account.accessToken),
             authorizationCode: account.header("SyncServer-authorization-code").map { Secret($0) },
             accountID: account.header("X-account-id"),

@@ -3,13 +3,13 @@ import SyncClient
 import TestSupport
 import Testing
 
-@Suite("Sending what an app queues")
+@Suite("Sending queued changes")
 struct QueueTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("Files, copies, bytes and temporary files complete with their events", arguments: ServerKind.allCases)
+    @Test("Files, copies, bytes and temporary files are uploaded with their events", arguments: ServerKind.allCases)
     func kinds(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let link = Data("[InternetShortcut]\nURL=https://example.com/".utf8)
@@ -38,7 +38,7 @@ struct QueueTests {
         #expect(Set(received.map(\.bytes)) == [Data("text".utf8), link, Data(), Data("temporary".utf8)])
     }
 
-    @Test("A copy is sent unchanged, whatever happens to the original", arguments: ServerKind.allCases)
+    @Test("A copy is sent unchanged, even if the original changes", arguments: ServerKind.allCases)
     func copy(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let original = try phone.file(Data("before".utf8))
@@ -51,7 +51,7 @@ struct QueueTests {
         #expect(try await phone.another().received().map(\.text) == ["before"])
     }
 
-    @Test("An extension's uploads are sent with the app's own", arguments: ServerKind.allCases)
+    @Test("An extension's uploads are sent with the app's uploads", arguments: ServerKind.allCases)
     func inbox(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let inbox = UploadInbox(storeFolder: phone.storeFolder)
@@ -68,7 +68,7 @@ struct QueueTests {
     }
 
     @Test(
-        "A file that changed, or went, is not sent, and keeps no other one back", arguments: ServerKind.allCases,
+        "A file that changed or disappeared is not sent, and does not block others", arguments: ServerKind.allCases,
         [true, false])
     func changedFile(kind: ServerKind, isRemoved: Bool) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -86,7 +86,7 @@ struct QueueTests {
         let report = try await phone.sync()
 
         #expect(report.failed.map(\.code) == [.fileManagerError] && report.failed.map(\.fileUUID) == [file])
-        // A batch that lacks one of its changes is sent once more without being one.
+        // A batch with a missing change is sent again, as single changes.
         #expect(phone.executor.count("UploadFile") == (kind == .ours ? 2 : 1) && !phone.client.uploadsPending)
         let changes = phone.client.pendingReport().changes
         #expect(changes.map(\.attempts) == [1] && changes.map(\.isDead) == [true])
@@ -95,7 +95,7 @@ struct QueueTests {
         #expect(try await tablet.received().map(\.text) == ["other"])
         #expect(try phone.client.getAttributes(forFileUUID: other).gone == nil)
 
-        // The app looks at it, and wants the file as it is now.
+        // The app inspects the failure, and retries with the file's current contents.
         let again = try await phone.relaunched()
         guard !isRemoved else {
             #expect(await refusal { try again.client.retryUpload(forFileUUID: file) } == .fileManagerError)
@@ -109,7 +109,7 @@ struct QueueTests {
         #expect(again.client.pendingReport().changes.isEmpty)
     }
 
-    @Test("A file that is larger than the server accepts is set aside; the others of its queue are sent")
+    @Test("A file that exceeds the server's limit is set aside; the others in its queue are sent")
     func tooLarge() async throws {
         let phone = try await Device.signedUp(try TestServer.configuredDifferently())
         let original = try phone.file(Data(repeating: 0x61, count: 1_200_000))
@@ -130,7 +130,7 @@ struct QueueTests {
         #expect(try phone.leftovers() == [])
     }
 
-    @Test("Unreadable files are rejected at once, and leave nothing", arguments: [true, false])
+    @Test("Unreadable files are rejected immediately, and leave nothing", arguments: [true, false])
     func unreadable(isCopy: Bool) async throws {
         let phone = try await Device.signedUp(server)
         let missing = LocalFileLocation(base: .documents, path: "missing")
@@ -143,14 +143,14 @@ struct QueueTests {
                     try phone.client.uploadImmutable(localFile: missing, withAttributes: attributes)
                 }
             } == .fileManagerError)
-        // The copy is made first, and goes with the refusal.
+        // The copy is made first, and removed with the rejection.
         var wrong = attributes
         wrong.mimeType = nil
         #expect(await refusal { try phone.client.uploadData(Data("x".utf8), withAttributes: wrong) } == .noMimeType)
         #expect(try phone.leftovers() == [])
     }
 
-    @Test("A temporary file that is refused stays where it was")
+    @Test("A temporary file that is rejected stays in place")
     func refusedTemporary() async throws {
         let phone = try await Device.signedUp(server)
         let temporary = try phone.file(Data("temporary".utf8))
@@ -165,7 +165,7 @@ struct QueueTests {
         #expect(try phone.leftovers() == [])
     }
 
-    @Test("Versions are consecutive, whether awaited or not", arguments: ServerKind.allCases)
+    @Test("Versions are consecutive, whether or not the app waits for each sync", arguments: ServerKind.allCases)
     func versions(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let file = try await phone.publish("0")
@@ -182,7 +182,7 @@ struct QueueTests {
         #expect(try await phone.another().received().map(\.text) == ["4"])
     }
 
-    @Test("Dates of events are the server's, of when it was sent", arguments: ServerKind.allCases)
+    @Test("Dates in events are the server's, from the time of the upload", arguments: ServerKind.allCases)
     func dates(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         try phone.upload("one")
@@ -200,7 +200,7 @@ struct QueueTests {
     }
 
     @Test(
-        "Without new metadata the old ones are kept, with new ones the version is incremented",
+        "Without new metadata the old ones are kept; new metadata increment the version",
         arguments: ServerKind.allCases)
     func texts(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -221,7 +221,7 @@ struct QueueTests {
         #expect(try await phone.another().received().map(\.attributes.appMetaData) == ["second"])
     }
 
-    @Test("Metadata alone begin with version 0, and are incremented", arguments: ServerKind.allCases)
+    @Test("Metadata alone begin with version 0 and are incremented", arguments: ServerKind.allCases)
     func textAlone(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let file = try await phone.publish("0")
@@ -235,7 +235,7 @@ struct QueueTests {
         #expect(try phone.row(file)?.fileVersion?.integer == 0)
     }
 
-    @Test("A deletion after the upload is one event, one commit, and final", arguments: ServerKind.allCases)
+    @Test("A deletion after the upload is one event and one commit, and final", arguments: ServerKind.allCases)
     func deletion(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let file = try await phone.publish("0")
@@ -252,7 +252,7 @@ struct QueueTests {
     }
 
     @Test(
-        "Upload and deletion, closed one after the other without waiting, happen in order",
+        "An upload and a deletion, closed one after the other without waiting, happen in order",
         arguments: ServerKind.allCases)
     func uploadThenDeletion(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -267,7 +267,7 @@ struct QueueTests {
         #expect(try phone.leftovers() == [])
     }
 
-    @Test("A file that was deleted before it was ever sent leaves nothing to send", arguments: ServerKind.allCases)
+    @Test("Deleting a file that was never sent leaves nothing to send", arguments: ServerKind.allCases)
     func neverSent(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let file = try phone.upload("0")
@@ -279,7 +279,7 @@ struct QueueTests {
         #expect(try phone.row(file) == nil)
     }
 
-    @Test("A queue that is closed without a sync is sent as a whole by the next one")
+    @Test("The next sync sends a queue that was closed without a sync as a whole")
     func closedWithoutSync() async throws {
         let phone = try await Device.signedUp(server)
         let file = try phone.upload("0")

@@ -2,7 +2,7 @@ import SyncClient
 import Synchronization
 import TestSupport
 
-/// Collects what a stream brings.
+/// Collects a stream's elements.
 final class Recorder<Element: Sendable>: Sendable {
     private let state = Mutex<[Element]>([])
     private let task = Mutex<Task<Void, Never>?>(nil)
@@ -16,6 +16,6 @@ final class Recorder<Element: Sendable>: Sendable {
 
     deinit { task.withLock { $0?.cancel() } }
 
-    /// What came so far.
+    /// The elements so far.
     var elements: [Element] { state.withLock { $0 } }
 }

@@ -4,7 +4,7 @@ import SyncServerConnection
 import TestSupport
 import Testing
 
-@Suite("When the server says no", .serialized)
+@Suite("Rejections by the server", .serialized)
 struct RefusalTests {
     let server: TestServer
 
@@ -13,7 +13,7 @@ struct RefusalTests {
     // MARK: Storages
 
     @Test(
-        "While the owner's grant is revoked all changes wait; after a sign-in they arrive, or are offered as conflicts",
+        "While the owner's grant is revoked, all changes wait; after a sign-in they are sent or raised as conflicts",
         arguments: ServerKind.allCases)
     func revoked(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -36,17 +36,17 @@ struct RefusalTests {
                 for error in report.waiting { expectUnauthorized(error, isOwn: device === phone) }
             }
             #expect(events.count == 2)
-            // One error for each storage; to Bob the server does not say that his new file goes to hers, too.
+            // One error for each storage; the server does not tell Bob that his new file goes to her storage as well.
             try await eventually("the errors are reported") { errors.elements.count == (device === phone ? 1 : 2) }
             for error in errors.elements { expectUnauthorized(error, isOwn: device === phone) }
-            try await eventually("the status says so") {
+            try await eventually("the status is blocked") {
                 if case .blocked(let error) = statuses.elements.last {
                     error.code == .storageUnauthorized
                 } else {
                     false
                 }
             }
-            // The same reason is no news.
+            // The same reason is not reported again.
             #expect(try await device.events(.singleFileUploadWaiting) { try await device.sync() }.isEmpty)
         }
         #expect(phone.client.pendingReport().blocked == 2)
@@ -56,7 +56,7 @@ struct RefusalTests {
             expectUnauthorized(try change.error.unwrapped(), isOwn: true)
         }
 
-        // She signs in on her tablet, and writes something there.
+        // She signs in on her tablet, and writes something on it.
         let account = try server.sandbox.newAuthorizationCode(of: phone.user.account)
         for device in [tablet, again] { device.credentials.signIn(account) }
         _ = try await tablet.client.checkForExistingUser()
@@ -84,8 +84,8 @@ struct RefusalTests {
     }
 
     @Test(
-        "If a storage is full, smaller files and deletions are sent; what waits is sent when there is room, or withdrawn",
-        // An older server does not tell a full storage from a failure.
+        "With a full storage, smaller files and deletions are sent; the rest is sent once there is room, or withdrawn",
+        // An older server does not distinguish a full storage from a failure.
         arguments: [ServerKind.ours, .oursWithoutBatches])
     func full(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind, quotaBytes: 400_000)
@@ -105,7 +105,7 @@ struct RefusalTests {
         report = try await phone.sync()
         #expect(report.deleted == 1)
         #expect(try await tablet.received().contains { $0.kind == .deletion && $0.attributes.fileUUID == old })
-        try await eventually("there is room") {
+        try await eventually("the old file is deleted") {
             try !server.sandbox.files(of: phone.user.account).contains { $0.name.hasPrefix(old.rawValue) }
         }
         try await phone.sync()
@@ -124,7 +124,7 @@ struct RefusalTests {
 
     // MARK: The file
 
-    @Test("A file that a storage refuses is set aside with its name; the others are sent, and it is sent when retried")
+    @Test("A file that the storage rejects is set aside under its name; others are sent, and a retry sends it")
     func refusedFile() async throws {
         let server = try TestServer.withFaults()
         let phone = try await settled(server)
@@ -142,10 +142,10 @@ struct RefusalTests {
             #expect(report.failed.map(\.recovery) == [.replaceFile])
         }
         #expect(events.contains(.contentUploadsCompleted(numberOfFiles: 3)) && events.count == 2)
-        try await eventually("the status says so") {
+        try await eventually("the status is blocked") {
             if case .blocked(let error) = statuses.elements.last { error.fileUUID == large } else { false }
         }
-        // Later syncs do not try it, nor do they forget it.
+        // Later syncs neither retry it nor drop it.
         let again = try await phone.relaunched()
         again.executor.forget()
         #expect(try await again.sync().uploaded == 0)
@@ -161,7 +161,7 @@ struct RefusalTests {
         #expect(try again.leftovers() == [])
     }
 
-    /// A device of somebody for whom the server has no more work to do: it meets no fault.
+    /// A device of a user for whom the server has no pending work, so that faults hit only the test's requests.
     private func settled(_ server: TestServer, _ kind: ServerKind = .ours) async throws -> Device {
         try server.sandbox.clearFaults()
         let phone = try Device(try await server.signUpSettledUser(), kind)
@@ -171,7 +171,7 @@ struct RefusalTests {
 
     // MARK: The caller
 
-    @Test("A member who may only read is refused at once, and nothing is kept", arguments: ServerKind.allCases)
+    @Test("A read-only member's changes are rejected immediately, and nothing is kept", arguments: ServerKind.allCases)
     func reader(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let bob = try await phone.invited(permission: .read)
@@ -193,7 +193,7 @@ struct RefusalTests {
     }
 
     @Test(
-        "A demotion keeps what was queued, and downloads go on; a promotion sends it",
+        "A demotion keeps queued changes, and downloads continue; a promotion sends the changes",
         arguments: [ServerKind.ours, .oursWithoutBatches])
     func demoted(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -243,7 +243,7 @@ struct RefusalTests {
 
     enum Resolver: Sendable, CaseIterable { case delegate, localWins, merge }
 
-    /// Ada has deleted a photo with its discussion, to which Bob has added something offline.
+    /// Ada has deleted a photo with its discussion, to which Bob has added a comment offline.
     private func keptGroup(
         _ kind: ServerKind, _ resolver: Resolver = .delegate
     ) async throws -> (ada: Device, tablet: Device, bob: Device, photo: FileUUID, discussion: FileUUID) {
@@ -275,7 +275,7 @@ struct RefusalTests {
     }
 
     @Test(
-        "A discussion that is kept against a deletion brings its photo back, for everybody",
+        "A discussion kept despite a deletion restores its photo, for everybody",
         arguments: ServerKind.allCases, Resolver.allCases)
     func keptWithPhoto(kind: ServerKind, resolver: Resolver) async throws {
         let (ada, tablet, bob, photo, discussion) = try await keptGroup(kind, resolver)
@@ -305,7 +305,7 @@ struct RefusalTests {
     }
 
     @Test(
-        "A discussion that is kept without the contents of its photo costs the photo, for everybody",
+        "If a discussion is kept without the contents of its photo, the photo stays deleted for everybody",
         arguments: ServerKind.allCases)
     func keptWithoutPhoto(kind: ServerKind) async throws {
         let (ada, tablet, bob, photo, discussion) = try await keptGroup(kind)
@@ -324,7 +324,7 @@ struct RefusalTests {
 
     // MARK: Withdrawals and stops
 
-    /// An upload that the storage does not answer for some seconds.
+    /// An upload whose storage replies only after some seconds.
     private func slowUpload(_ kind: ServerKind) async throws -> (Device, FileUUID, Task<SyncReport, any Error>) {
         let server = try TestServer.withFaults()
         let phone = try await settled(server, kind)
@@ -337,7 +337,7 @@ struct RefusalTests {
         return (phone, file, sync)
     }
 
-    @Test("A stop ends a slow upload within a second, and a later sync performs it", arguments: ServerKind.allCases)
+    @Test("A stop ends a slow upload within a second, and a later sync repeats it", arguments: ServerKind.allCases)
     func stopped(kind: ServerKind) async throws {
         let (phone, file, sync) = try await slowUpload(kind)
         let begin = ContinuousClock.now
@@ -353,7 +353,7 @@ struct RefusalTests {
     }
 
     @Test(
-        "A withdrawal ends a slow upload within a second, and others never get the file",
+        "A withdrawal ends a slow upload within a second, and others never receive the file",
         arguments: ServerKind.allCases)
     func withdrawn(kind: ServerKind) async throws {
         let (phone, file, sync) = try await slowUpload(kind)
@@ -371,9 +371,9 @@ struct RefusalTests {
         #expect(try phone.leftovers() == [])
     }
 
-    // MARK: The world
+    // MARK: Server state
 
-    @Test("What a closed server says arrives with the time of the next attempt, and nothing counts as blocked")
+    @Test("A closed server's message arrives with the time of the next attempt, and nothing counts as blocked")
     func closed() async throws {
         let phone = try await Device.signedUp(server)
         let file = try phone.upload("0")
@@ -386,7 +386,7 @@ struct RefusalTests {
             #expect(error?.retryAfter == .seconds(600) && error?.recovery == .retryLater)
         }
         #expect(events == [.serverDown(message: "Back at ten")] && phone.executor.endpoints.count == 1)
-        // A later sync sends it by itself.
+        // A later sync sends the file automatically.
         try await eventually("the status is idle") { !phone.client.isSyncing && statuses.elements.last == .idle }
         let report = phone.client.pendingReport()
         #expect(report.blocked == 0 && report.changes.map(\.isBlocked) == [false])

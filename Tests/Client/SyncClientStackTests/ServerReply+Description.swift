@@ -3,8 +3,8 @@ import SyncClient
 @testable import SyncEngine
 
 extension ServerReply {
-    /// What clients go by: all but dates, numbers of users and places of files.
-    /// - Parameter contents: of a file that was downloaded.
+    /// The parts that clients depend on: all except dates, numbers of users and locations of files.
+    /// - Parameter contents: The contents of a downloaded file.
     func described(in group: SharingGroupUUID, _ contents: String?) -> String {
         switch self {
         case .index(let response):
@@ -22,7 +22,7 @@ extension ServerReply {
             return "file \(contents ?? "?") text \(file.appMetaData ?? "-") \(file.contentsChanged)"
         case .gone(let reason, _, _, let awaitsReupload): return "gone \(reason) \(awaitsReupload)"
         case .failed(.refused(let status, let code, _)): return "refused \(status) \(code ?? "-")"
-        // Which of the two it is depends on whether the client has asked CheckCreds before, which the model does not know.
+        // The error depends on whether the client has called CheckCreds before, which the model does not track.
         case .failed(.noUser): return "\(ServerReply.failed(.signInRequired))"
         case .done, .committed, .appMetaDataDownloaded, .stale, .failed, .reuploaded, .serverMove,
             .accountSwitchSettled:

@@ -4,9 +4,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Proposals of switches that the library makes")
+@Suite("Proposing a switch with the library")
 struct SwitchProposalTests {
-    @Test("Where the operator asks for it, the former account's credentials begin a switch, and nothing else does")
+    @Test("If the operator requires proof, only the former account's credentials can begin a switch")
     func requiredProof() async throws {
         let strict = try TestServer.configuredDifferently()
         let phone = try await Device.signedUp(strict)
@@ -27,7 +27,7 @@ struct SwitchProposalTests {
         guard case .user = try await phone.client.checkForExistingUser() else { throw TestApp.Refusal() }
     }
 
-    @Test("A proposal that has expired cannot be confirmed; nothing has changed, and another one can be made")
+    @Test("An expired proposal cannot be confirmed; nothing has changed, and a new one can be made")
     func expired() async throws {
         let server = try TestServer.shared()
         let phone = try await Device.signedUp(server)

@@ -26,7 +26,7 @@ struct SyncControlTests {
     }
 
     @Test(
-        "A stop without a sync does nothing; one right after the start leaves the upload for the next sync",
+        "A stop without a sync does nothing; a stop right after the start leaves the upload for the next sync",
         arguments: ServerKind.allCases)
     func stop(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
@@ -43,7 +43,9 @@ struct SyncControlTests {
         #expect(try await phone.sync().uploaded == 1)
     }
 
-    @Test("Callers waiting for a sync are told of its stop; delayed ones end with it", arguments: ServerKind.allCases)
+    @Test(
+        "Callers waiting for a sync are notified of its stop; delayed callers end with it",
+        arguments: ServerKind.allCases)
     func stoppedWhileWaiting(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         try phone.upload("0")
@@ -54,7 +56,7 @@ struct SyncControlTests {
 
         let reports = try await [first, second]
 
-        // The upload that was under way is cancelled, and sent by the next sync.
+        // The upload in progress is cancelled, and sent by the next sync.
         #expect(reports.allSatisfy { $0.wasStopped && $0.uploaded == 0 })
         phone.executor.before(nil)
         #expect(try await phone.sync().uploaded == 1)
@@ -76,7 +78,7 @@ struct SyncControlTests {
         #expect(!phone.client.uploadsPending)
     }
 
-    @Test("An awaited sync ends when everything closed by then is sent")
+    @Test("An awaited sync ends once everything closed before it is sent")
     func waitsForItsQueue() async throws {
         let phone = try await Device.signedUp(server)
         var files: [FileUUID] = []
@@ -92,7 +94,7 @@ struct SyncControlTests {
         for file in files { #expect(try phone.row(file) != nil) }
     }
 
-    @Test("Two groups' syncs, asked for at once, each bring their own files", arguments: ServerKind.allCases)
+    @Test("Simultaneous syncs of two groups each deliver their own files", arguments: ServerKind.allCases)
     func twoGroups(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let second = SharingGroupUUID.random()
@@ -113,7 +115,7 @@ struct SyncControlTests {
         #expect(rightReport.delivered.map(\.attributes.fileUUID) == [right])
     }
 
-    @Test("The status reports progress, the errors failures, the groups the sharing groups")
+    @Test("The streams report progress, failures and sharing groups")
     func streams() async throws {
         let phone = try await Device.signedUp(server)
         let tablet = try await phone.another()
@@ -125,19 +127,19 @@ struct SyncControlTests {
         try await phone.publish(String(repeating: "x", count: 300_000))
         _ = try await tablet.received()
         #expect(tablet.client.url(of: LocalFileLocation(base: .absolute, path: "/x"))?.path == "/x")
-        try await eventually("the transfer is told of") { transfers.elements.last?.completedBytes == 300_000 }
+        try await eventually("the transfer is reported") { transfers.elements.last?.completedBytes == 300_000 }
         #expect(transfers.elements.allSatisfy { $0.direction == .download })
         try await eventually("the status is idle") { statuses.elements.last == .idle }
 
         tablet.executor.decide { _, _ in .fails(500) }
         #expect(await refusal { try await tablet.sync() } == .requestRefused)
-        try await eventually("the error is told") { errors.elements.map(\.code) == [.requestRefused] }
+        try await eventually("the error is reported") { errors.elements.map(\.code) == [.requestRefused] }
         #expect(errors.elements.first?.recovery == .retryLater)
         tablet.executor.pass()
 
         try phone.client.updateSharingGroup(sharingGroupUUID: phone.group, newSharingGroupName: "Friends")
         try await phone.sync()
         try await tablet.sync()
-        try await eventually("the new name is told") { groups.elements.last?.first?.sharingGroupName == "Friends" }
+        try await eventually("the new name is reported") { groups.elements.last?.first?.sharingGroupName == "Friends" }
     }
 }

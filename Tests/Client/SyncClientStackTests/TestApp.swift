@@ -2,9 +2,9 @@ import Foundation
 import SyncClient
 import Synchronization
 
-/// An app that keeps what it gets, and answers as a test wants.
+/// An app that stores its deliveries, and answers as the test configures.
 final class TestApp: SyncServerDelegate {
-    /// One file of a delivery, as the app took it.
+    /// One file of a delivery, as the app received it.
     struct Taken: Sendable {
         enum Kind: Sendable, Hashable { case file, appMetaData, gone, deletion }
         let kind: Kind
@@ -31,7 +31,7 @@ final class TestApp: SyncServerDelegate {
             .acceptDownloadDeletion
         }
         var refuses = false
-        /// What the app has of files that must be uploaded again; nothing of all others.
+        /// The app's contents of files that must be uploaded again; it lacks all others.
         var contents: [FileUUID: ReuploadContent] = [:]
         var askedFor: [FileUUID] = []
         var hook: (@Sendable () async -> Void)?
@@ -39,19 +39,19 @@ final class TestApp: SyncServerDelegate {
 
     let state = Mutex(State())
 
-    /// What was delivered, one array a call.
+    /// The deliveries, one array per call.
     var deliveries: [[Taken]] { state.withLock { $0.deliveries } }
-    /// All files that were delivered.
+    /// All delivered files.
     var taken: [Taken] { deliveries.flatMap { $0 } }
     var conflicts: [ContentDownloadConflict] { state.withLock { $0.conflicts } }
     var deletionConflicts: [[DownloadDeletionConflict]] { state.withLock { $0.deletionConflicts } }
 
-    /// The files whose contents it was asked for.
+    /// The files whose contents were requested from it.
     var askedFor: [FileUUID] { state.withLock { $0.askedFor } }
 
     func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
 
-    /// Forgets what came so far.
+    /// Forgets all deliveries so far.
     func forget() {
         change {
             $0.deliveries = []
@@ -114,7 +114,7 @@ final class TestApp: SyncServerDelegate {
                 guard let url = client?.url(of: location) else { throw Refusal() }
                 file.bytes = try Data(contentsOf: url)
                 file.contentsChanged = contentsChanged
-                // As apps do.
+                // As apps do after a delivery.
                 try FileManager.default.removeItem(at: url)
             case .appMetaData:
                 file = Taken(kind: .appMetaData, attributes: operation.attributes, version: operation.fileVersion)

@@ -4,9 +4,9 @@ import SyncClient
 import SyncClientTesting
 import Synchronization
 
-/// A small app: discussion threads, a file each, a line for each message.
+/// A small app with discussion threads: one file per thread, one line per message.
 final class DiscussionApp: SyncServerDelegate {
-    /// Gets changes to the server, and those of others here.
+    /// Sends its changes to the server, and receives those of others.
     let client: SyncServer
     private let group: SharingGroupUUID
     private let threads: Threads
@@ -27,7 +27,7 @@ final class DiscussionApp: SyncServerDelegate {
         client.delegate = self
     }
 
-    /// Adds a message to a thread, and sends it as soon as that is possible.
+    /// Adds a message to a thread, and sends it as soon as possible.
     func say(_ message: String, in thread: FileUUID) throws {
         let file = try threads.append(message, to: thread)
         try client.uploadCopy(
@@ -39,7 +39,7 @@ final class DiscussionApp: SyncServerDelegate {
 
     func refresh() throws { try client.sync(sharingGroupUUID: group) }
 
-    /// What was said in a thread.
+    /// The messages of a thread.
     func messages(of thread: FileUUID) -> Set<String> { threads.messages(of: thread) }
 
     func syncServerFileGroupDownloadComplete(group: [DownloadOperation]) async throws {
@@ -75,7 +75,7 @@ private final class Threads: Sendable {
         try lock.withLock { _ in try write(lines(url(of: thread)) + [message], to: thread) }
     }
 
-    /// Takes the server's messages over beside the own ones; doing it twice changes nothing.
+    /// Merges the server's messages into its own; repeating it changes nothing.
     func merge(_ serverFile: URL?, into thread: FileUUID) throws -> URL {
         try lock.withLock { _ in
             let own = lines(url(of: thread))

@@ -15,14 +15,14 @@ struct MeasurementTests {
             #expect(one.writtenRows == other.writtenRows, "\(one.name)")
         }
         #expect(large.map(\.deliveredFiles) == [0, 0, 400, 0, 1, 0])
-        // A request for each file, two for the index before and after, one to look at what is staged, one to commit.
+        // A request for each file, two for the index before and after, one for the staged changes, one to commit.
         #expect(large.prefix(3).map(\.requests) == [0, 403, 402])
         for cost in large.prefix(3) { #expect(cost.writtenRows <= 10 * 400, "\(cost.name)") }
-        // Of the requests and deliveries of 400 files, each is one transaction.
+        // Each request and each delivery of the 400 files is one transaction.
         #expect(large[2].transactions == 2 * 400 + 2)
     }
 
-    @Test("Hours of changes to the same files do not increase what a client stores")
+    @Test("Hours of changes to the same files do not increase the size of a client's store")
     func soak() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

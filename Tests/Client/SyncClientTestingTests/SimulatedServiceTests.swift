@@ -5,12 +5,12 @@ import SyncClientTesting
 import Synchronization
 import Testing
 
-@Suite("Apps, tested by a simulated service")
+@Suite("Apps tested with the simulated service")
 struct SimulatedServiceTests {
     private let threads = (1...2).map { FileUUID("00000000-0000-4000-C000-00000000000\($0)")! }
 
-    /// Two people talk, on three phones.
-    /// - Returns: What was said, what each phone shows, and how often apps were launched.
+    /// Two people chat on three phones.
+    /// - Returns: The messages, the messages that each phone shows, and the number of app launches.
     private func talk(
         _ seed: UInt64, _ faults: SimulatedService.Faults = .all, resolver: ConflictResolver? = nil
     ) async throws -> (said: [Set<String>], shown: [[Set<String>]], launches: Int) {
@@ -25,7 +25,7 @@ struct SimulatedServiceTests {
             let thread = service.random(below: threads.count)
             try phone.app.say("message \(number)", in: threads[thread])
             said[thread].insert("message \(number)")
-            // Some messages meet others on their way.
+            // Some messages conflict with others.
             if service.random(below: 2) == 0 { try await service.run() }
         }
         try await service.settle()
@@ -33,7 +33,7 @@ struct SimulatedServiceTests {
         return (said, shown, phones.reduce(0) { $0 + $1.launches })
     }
 
-    @Test("An app that merges shows all messages on all phones, whatever goes wrong", arguments: 0..<8)
+    @Test("An app that merges shows all messages on all phones, despite all faults", arguments: 0..<8)
     func merging(block: UInt64) async throws {
         for seed in block * 5..<block * 5 + 5 {
             let (said, shown, _) = try await talk(seed)
@@ -41,12 +41,12 @@ struct SimulatedServiceTests {
         }
     }
 
-    @Test("An app that lets the server win loses messages, and the simulation finds out")
+    @Test("An app that lets the server win loses messages, and the simulation detects it")
     func losing() async throws {
         var losses = 0
         for seed in UInt64(0)..<8 {
             let (said, shown, _) = try await talk(seed, resolver: .serverWins)
-            #expect(Set(shown).count == 1, "seed \(seed): all phones agree all the same")
+            #expect(Set(shown).count == 1, "seed \(seed): all phones agree nevertheless")
             if shown[0] != said { losses += 1 }
         }
         #expect(losses > 0)
@@ -110,7 +110,7 @@ struct SimulatedServiceTests {
     }
 }
 
-/// Keeps what is logged.
+/// Collects log lines.
 private final class LogLines: Sendable {
     private let kept = Mutex<[String]>([])
 

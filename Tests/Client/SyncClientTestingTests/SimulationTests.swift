@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Simulated histories")
 struct SimulationTests {
-    // A few, as this is a debugging build; `scripts/simulate` plays 20,000.
+    // Only a few, since this is a debug build; `scripts/simulate` plays 20,000.
     @Test("All clients converge, and nothing is lost, torn or hidden", arguments: 0..<8)
     func histories(block: Int) {
         for seed in UInt64(block * 60 + 1)...UInt64(block * 60 + 60) {
@@ -12,7 +12,7 @@ struct SimulationTests {
         }
     }
 
-    @Test("Clients with their state in SQLite do, too")
+    @Test("Clients that store their state in SQLite converge, too")
     func database() {
         for seed in UInt64(1)...4 {
             var options = SimulationOptions(seed: seed)
@@ -22,7 +22,7 @@ struct SimulationTests {
         }
     }
 
-    @Test("Users who switch accounts keep all files with their versions, whatever is lost and whenever processes end")
+    @Test("Users who switch accounts keep all files with their versions, despite lost replies and killed processes")
     func accountSwitches() {
         var (switches, reuploads) = (0, 0)
         for seed in UInt64(1)...80 {
@@ -41,7 +41,7 @@ struct SimulationTests {
         #expect(reuploads > 30)
     }
 
-    @Test("A seed gives the same history each time")
+    @Test("A seed reproduces the same history each time")
     func replay() {
         let first = Simulation.run(seed: 7, logs: true)
         let second = Simulation.run(seed: 7, logs: true)

@@ -4,15 +4,16 @@ import Testing
 @testable import SyncClientTesting
 @testable import SyncEngine
 
-/// What users of other sync libraries report, told as histories of this one: without faults, in which each outcome is
-/// known, and with network faults and deaths of processes by 40 seeds, in which all must agree and nothing may be lost.
+/// Problems reported by users of other sync libraries, replayed with this one: once without faults, with a known
+/// outcome; and with network faults and killed processes for 40 seeds, where all devices must agree and nothing may be
+/// lost.
 @Suite("Problems of users of other libraries")
 struct StoryTests {
     private static let accept = StoryAnswers(content: .acceptContentDownload, deletion: .acceptDownloadDeletion)
     private static let keep = StoryAnswers(
         content: .rejectContentDownload(.keepAll), deletion: .rejectDownloadDeletion(.keepContentUpload))
 
-    /// Plays a story once as it is, and then with faults.
+    /// Plays a story once without faults, and then with them.
     private func play(_ answers: StoryAnswers, _ body: (Story, _ isCalm: Bool) throws -> Void) throws {
         let story = try Story(answers: answers)
         try body(story, true)
@@ -26,10 +27,10 @@ struct StoryTests {
         }
     }
 
-    // github.com/pointfreeco/sqlite-data issue 274: the devices end with different values, depending on who edited first.
-    // Issue 354 there: of a newer change on the server and a local one, not the last one wins.
+    // github.com/pointfreeco/sqlite-data issue 274: the devices end with different values, depending on who edited
+    // first. Issue 354 there: if a newer server change and a local change conflict, the last one does not win.
     @Test(
-        "Edits of one file on two devices, one of them offline, end with the same contents everywhere",
+        "Offline and online edits of one file on two devices end with the same contents everywhere",
         arguments: [true, false], [true, false])
     func concurrentOfflineEdits(offlineEditsFirst: Bool, accepts: Bool) throws {
         try play(accepts ? Self.accept : Self.keep) { story, isCalm in
@@ -52,9 +53,9 @@ struct StoryTests {
         }
     }
 
-    // github.com/apple/sample-cloudkit-sync-engine issue 5: what was added to the engine is lost if the process ends
+    // github.com/apple/sample-cloudkit-sync-engine issue 5: changes added to the engine are lost if the process ends
     // before the app has stored the engine's state. github.com/caiyue1993/IceCream issue 7: a change made offline is
-    // not sent after the app was started again.
+    // not sent after the app is restarted.
     @Test("A change is safe as soon as the call that queues it returns; the app stores nothing for the library")
     func deathAfterQueueing() throws {
         try play(Self.accept) { story, isCalm in
@@ -71,9 +72,9 @@ struct StoryTests {
         }
     }
 
-    // github.com/pointfreeco/sqlite-data issue 418: of a deletion and a new record under the same id only the deletion
-    // is sent, without a word.
-    @Test("A deleted UUID is not reused silently; a new file in its place reaches all")
+    // github.com/pointfreeco/sqlite-data issue 418: after a deletion and a new record under the same id, only the
+    // deletion is sent, without an error.
+    @Test("A deleted UUID is not reused silently; a new file in its place reaches all devices")
     func deletionAndNewFile() throws {
         try play(Self.accept) { story, isCalm in
             let file = try story.shared()
@@ -91,8 +92,9 @@ struct StoryTests {
         }
     }
 
-    // github.com/pointfreeco/sqlite-data issue 432: changes that meet a server out of order are dropped from the queue.
-    @Test("However often a request fails, the change stays queued, and is sent when the server is available")
+    // github.com/pointfreeco/sqlite-data issue 432: changes that reach a server out of order are dropped from the
+    // queue.
+    @Test("A change stays queued however often a request fails, and is sent once the server is available")
     func transientFailures() throws {
         try play(Self.accept) { story, isCalm in
             let file = try story.shared()
@@ -112,8 +114,8 @@ struct StoryTests {
         }
     }
 
-    // github.com/paulw11/Seam3 issue 61: of changes of several attributes of one record all but one are lost.
-    @Test("New contents and a new text of a file, queued one after the other, both arrive")
+    // github.com/paulw11/Seam3 issue 61: if several attributes of one record change, all changes but one are lost.
+    @Test("New contents and new metadata of a file, queued one after the other, both arrive")
     func contentsAndText() throws {
         try play(Self.accept) { story, isCalm in
             let file = try story.shared()
@@ -129,9 +131,9 @@ struct StoryTests {
         }
     }
 
-    // github.com/apache/pouchdb issue 6666: what others deleted is made again by whoever edited it offline, unasked.
+    // github.com/apache/pouchdb issue 6666: an offline edit recreates a document that others deleted, without asking.
     @Test(
-        "A file that others deleted comes back by an offline edit only if its app wants that", arguments: [true, false])
+        "An offline edit restores a file that others deleted only if the app chooses to", arguments: [true, false])
     func editOfDeletedFile(accepts: Bool) throws {
         try play(accepts ? Self.accept : Self.keep) { story, isCalm in
             let file = try story.shared()
@@ -149,7 +151,7 @@ struct StoryTests {
         }
     }
 
-    @Test("Who keeps a file of a file group that others deleted brings back the whole file group, for all")
+    @Test("Keeping one file of a deleted file group restores the whole file group, for everyone")
     func editInDeletedFileGroup() throws {
         try play(Self.keep) { story, isCalm in
             let files = try story.sharedFileGroup()
@@ -170,8 +172,8 @@ struct StoryTests {
         }
     }
 
-    // github.com/Sorix/CloudCore issue 50: what was added offline exists twice afterwards.
-    @Test("Files that were added offline exist once, on each device")
+    // github.com/Sorix/CloudCore issue 50: records added offline are duplicated afterwards.
+    @Test("Files that were added offline exist once on each device")
     func additionsOffline() throws {
         try play(Self.accept) { story, isCalm in
             story.goOffline(.anna)

@@ -3,9 +3,9 @@ import SyncClient
 import Synchronization
 import Testing
 
-@Suite("The delegate of the predecessor")
+@Suite("The predecessor's delegate")
 struct CallbackDelegateTests {
-    /// An app that keeps its questions, and answers them when it likes.
+    /// An app that stores its questions and answers them on demand.
     private final class App: SyncServerCallbackDelegate {
         struct State {
             var content: [SyncServerConflict<ContentDownloadResolution>] = []
@@ -63,7 +63,7 @@ struct CallbackDelegateTests {
 
     private let location = LocalFileLocation(base: .library, path: "x")
 
-    @Test("An answer may come later and from another thread; the first counts")
+    @Test("An answer may come later and from another thread; only the first one counts")
     func later() async throws {
         let app = App()
         let adapter = CallbackDelegateAdapter(app)
@@ -80,7 +80,7 @@ struct CallbackDelegateTests {
         #expect(await resolution == .rejectContentDownload(.keepAll))
     }
 
-    @Test("A question that is never answered is postponed")
+    @Test("An unanswered question is postponed")
     func forgotten() async {
         let app = App()
         app.state.withLock { $0.keepsQuestions = false }
@@ -109,7 +109,7 @@ struct CallbackDelegateTests {
         try #require(questions.count == 3)
         questions[0].resolveConflict(resolution: .acceptDownloadDeletion)
         questions[2].resolveConflict(resolution: .rejectDownloadDeletion(.keepContentUpload))
-        // The second one is still held, and so is the sync.
+        // The second answer is still pending, and so is the sync.
         questions[1].resolveConflict(resolution: .rejectDownloadDeletion(.removeContentUpload))
 
         let files = conflicts.map(\.attributes.fileUUID)
@@ -120,7 +120,7 @@ struct CallbackDelegateTests {
             ])
     }
 
-    @Test("Groups, events and errors are forwarded; without a delegate a delivery is not accepted")
+    @Test("Groups, events and errors are forwarded; without a delegate, a delivery is not accepted")
     func handedOn() async throws {
         let fails = Mutex(false)
         let bench = try Bench { request in

@@ -5,9 +5,9 @@ import SyncEngine
 import Synchronization
 import Testing
 
-@Suite("The engine's actions, without a server")
+@Suite("The engine's actions without a server")
 struct DriverTests {
-    /// Somebody else who has the store's file open, and may keep it locked.
+    /// Another connection to the store's file, which can keep it locked.
     private static func secondConnection(_ bench: Bench) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
@@ -15,7 +15,7 @@ struct DriverTests {
             path: bench.folder.appending(path: "client.sqlite").path, configuration: configuration)
     }
 
-    @Test("A store that cannot be written refuses the call, keeps nothing of it, and works again afterwards")
+    @Test("A store that cannot be written rejects the call, keeps nothing of it, and works again afterwards")
     func lockedStore() async throws {
         let bench = try Bench { Bench.index($0) }
         try await bench.client.synced()
@@ -36,7 +36,7 @@ struct DriverTests {
         #expect(bench.client.logAllTracking().violations.isEmpty)
     }
 
-    @Test("A switch of accounts continues at the next launch, although nothing is queued")
+    @Test("An account switch continues at the next launch, even if nothing is queued")
     func switchAtLaunch() async throws {
         let file = Bench.attributes().fileUUID
         let first = try Bench { Bench.index($0) }
@@ -92,7 +92,7 @@ struct DriverTests {
         #expect(bench.client.sharingGroups.count == 1)
     }
 
-    @Test("A group that others change all the time makes the sync wait, then end with an error")
+    @Test("A group that others change constantly makes the sync wait, then fail with an error")
     func endlessChanges() async throws {
         let version = Mutex<Int64>(0)
         let bench = try Bench { request in
@@ -123,7 +123,7 @@ struct DriverTests {
                     count: SyncStateMachine.maximumRestarts - SyncStateMachine.restartsWithoutWaiting))
     }
 
-    @Test("Releasing the instance ends its work and releases the store")
+    @Test("Releasing the instance stops its work and releases the store")
     func forgotten() async throws {
         let (waiting, isWaiting) = AsyncStream.makeStream(of: Void.self)
         var bench: Bench? = try Bench { _ in
@@ -151,7 +151,7 @@ struct DriverTests {
         #expect(error?.code == .notSupported)
     }
 
-    @Test("Locations below a known folder are found again when the folder has moved; others are absolute")
+    @Test("Files below a known folder are found again after the folder has moved; other paths are absolute")
     func locations() throws {
         let files = LibraryFiles(
             folder: URL(filePath: "/library"), bases: [.documents: URL(filePath: "/home/a/documents")],
@@ -166,7 +166,7 @@ struct DriverTests {
         #expect(files.url(of: LocalFileLocation(base: .appGroup("none"), path: "x")) == nil)
     }
 
-    @Test("Each event has its own kind, and the defaults are those that apps show")
+    @Test("Each event has its own kind, and the defaults are those that apps display")
     func eventKinds() {
         let attributes = Bench.attributes()
         let group = SharingGroupUUID(UUID().uuidString)

@@ -3,7 +3,7 @@ import SyncClient
 import SyncEngine
 import Synchronization
 
-/// Answers requests as a test wants, without a network.
+/// Answers requests from a script, without a network.
 final class ScriptedPerformer: RequestPerformer {
     private struct State {
         var requests: [ServerRequest] = []
@@ -38,7 +38,7 @@ struct Bench: Sendable {
     let folder: URL
     let pauses: Pauses
 
-    /// Remembers pauses instead of waiting.
+    /// Records pauses instead of waiting.
     final class Pauses: Sendable {
         private let state = Mutex<[Duration]>([])
         var all: [Duration] { state.withLock { $0 } }
@@ -63,7 +63,7 @@ struct Bench: Sendable {
             configuration, nil, environment, accountStorage: .google, capabilities: .all, performer: performer)
     }
 
-    /// The list of groups, with the files of the group if asked for.
+    /// The list of groups, with the group's files if requested.
     static func index(_ request: ServerRequest, _ files: [FileInfo] = [], masterVersion: Int64 = 0) -> ServerReply {
         guard case .index(let parameters) = request else { return .failed(.unreachable) }
         let info = SharingGroupInfo(

@@ -3,7 +3,7 @@ import SyncClient
 import SyncEngine
 import Testing
 
-/// A store that one process has open, and an extension that only knows its folder.
+/// A store that one process has open, and an extension that knows only its folder.
 @Suite("Uploads that another process leaves for a store")
 struct UploadInboxTests {
     private let bench: Bench
@@ -20,7 +20,7 @@ struct UploadInboxTests {
         ((try? FileManager.default.contentsOfDirectory(atPath: inboxFolder.path)) ?? []).sorted()
     }
 
-    /// The contents of the files that the store has, the oldest first.
+    /// The contents of the store's files, oldest first.
     private func owned() throws -> [String] {
         try bench.ownFiles().sorted().map {
             try String(contentsOf: bench.folder.appending(path: "files").appending(path: $0), encoding: .utf8)
@@ -33,7 +33,7 @@ struct UploadInboxTests {
         return try Bench(folder: bench.folder) { Bench.index($0) }
     }
 
-    @Test("They are queued by the group's next sync, the oldest first, and only once")
+    @Test("The group's next sync queues them once, oldest first")
     func taken() async throws {
         try await bench.client.synced()
         let (first, second) = (Bench.attributes(), Bench.attributes())
@@ -56,7 +56,7 @@ struct UploadInboxTests {
         #expect(bench.client.logAllTracking().violations.isEmpty)
     }
 
-    @Test("Attributes arrive as they were given")
+    @Test("Attributes arrive unchanged")
     func attributes() async throws {
         try await bench.client.synced()
         var given = Bench.attributes()
@@ -71,7 +71,7 @@ struct UploadInboxTests {
         #expect(known.fileGroupUUID == given.fileGroupUUID && known.mimeType == given.mimeType)
     }
 
-    @Test("A launch queues and closes them, so that they are sent without a request by the app")
+    @Test("A launch queues and closes them, so that they are sent without a request from the app")
     func launch() async throws {
         try await bench.client.synced()
         let attributes = Bench.attributes()
@@ -84,7 +84,7 @@ struct UploadInboxTests {
         #expect(inboxNames().isEmpty)
     }
 
-    @Test("The app's open queue is not closed by it: they wait for the app's sync")
+    @Test("The launch does not close the app's open queue: those uploads wait for the app's sync")
     func openQueue() async throws {
         try await bench.client.synced()
         let (own, other) = (Bench.attributes(), Bench.attributes())
@@ -123,7 +123,7 @@ struct UploadInboxTests {
         try inbox.uploadData(Data("x".utf8), withAttributes: Bench.attributes())
         let manifest = try #require(inboxNames().first { $0.hasSuffix(".json") })
         try FileManager.default.removeItem(at: inboxFolder.appending(path: manifest))
-        // One of a day before.
+        // An entry that is one day old.
         try Data("old".utf8).write(to: inboxFolder.appending(path: "0000000000000001-\(UUID().uuidString)"))
 
         let next = try await relaunched()
@@ -155,7 +155,7 @@ struct UploadInboxTests {
         #expect(inboxNames().isEmpty)
     }
 
-    @Test("Concurrent calls take an entry once, and none of them fails")
+    @Test("Concurrent calls process an entry once, and none of them fails")
     func simultaneously() async throws {
         try await bench.client.synced()
         for _ in 0..<20 { try inbox.uploadData(Data("x".utf8), withAttributes: Bench.attributes()) }
@@ -177,7 +177,7 @@ struct UploadInboxTests {
 
         #expect(inboxNames().isEmpty)
         #expect(client.pendingReport().changes.count == 20)
-        // Nobody answers here; else none of them would have failed.
+        // There is no server, so network errors are expected; any other error would name a file.
         for await error in errors where error.code != .networkError { #expect(error.fileUUID == nil, "\(error)") }
     }
 

@@ -4,11 +4,11 @@ import Testing
 
 @testable import SyncDirectory
 
-@Suite("Applying changes of others to a directory")
+@Suite("Applying others' changes to a directory")
 struct DeliveryTests {
     private static let copy = "a (conflict of Ada, \(Date().formatted(.iso8601.year().month().day()))).txt"
 
-    @Test("A new file is created with its time, in its folder; no temporary files are left")
+    @Test("A new file is created with its modification time, in its folder; no temporary files remain")
     func newFile() throws {
         let desk = try Desk()
 
@@ -21,7 +21,7 @@ struct DeliveryTests {
         #expect(try desk.work().isEmpty && desk.keeper.takeConflicts().isEmpty)
     }
 
-    @Test("A delivery that is repeated changes nothing")
+    @Test("A repeated delivery changes nothing")
     func repeated() throws {
         let desk = try Desk()
         let uuid = FileUUID.fresh
@@ -32,7 +32,7 @@ struct DeliveryTests {
         #expect(try desk.work().isEmpty && desk.keeper.takeConflicts().isEmpty)
     }
 
-    @Test("New contents replace the old ones if these are known to others")
+    @Test("New contents replace the old ones if the server has these")
     func newContents() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")
@@ -43,7 +43,7 @@ struct DeliveryTests {
         #expect(try desk.work().isEmpty && desk.keeper.takeConflicts().isEmpty)
     }
 
-    @Test("An unsynchronised edit is kept next to the new contents, and uploaded as a separate file")
+    @Test("An unsynchronised edit is kept beside the new contents, and uploaded as a separate file")
     func unseenEdit() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")
@@ -57,7 +57,7 @@ struct DeliveryTests {
         #expect(work.map(\.file.path.text) == [Self.copy] && work[0].file.fileUUID != file.fileUUID)
     }
 
-    @Test("So is an edit that the library dropped for the download; equal edits on both sides are no conflict")
+    @Test("An edit that the library dropped for the download is kept, too; equal edits on both sides are no conflict")
     func givenUpEdit() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")
@@ -79,7 +79,7 @@ struct DeliveryTests {
         #expect(try desk.files == ["a.txt": "two", Self.copy: "edited again"])
     }
 
-    @Test("A change dropped for a delivery that never arrives is uploaded again, whatever waits besides")
+    @Test("A change dropped for a delivery that never arrives is uploaded again, even if other work is pending")
     func deliveryThatNeverComes() throws {
         let desk = try Desk()
         let (file, waiting) = (try desk.publish("a.txt", "one"), try desk.publish("b.txt", "two"))
@@ -109,16 +109,16 @@ struct DeliveryTests {
         #expect(try desk.work().map(\.file.fileUUID) == [file.fileUUID])
     }
 
-    @Test("A local move survives new contents by others; of two moves the one known to others wins")
+    @Test("A local move survives new contents by others; if both sides move a file, the path known to others wins")
     func moves() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")
         try desk.move("a.txt", "mine.txt")
-        // Not even looked at.
+        // Before the keeper has scanned the directory.
         try desk.deliver("two", as: file.fileUUID, at: "a.txt")
         #expect(try desk.files == ["mine.txt": "two"])
 
-        // Given to the library, and given up.
+        // The library has accepted the new path, and dropped it.
         #expect(try desk.work().map(\.file.path.text) == ["mine.txt"])
         _ = try desk.keeper.resolve(
             file.fileUUID, hasContents: true, givenUpContents: false, givenUpPath: true, givenUpDeletion: false)
@@ -149,7 +149,7 @@ struct DeliveryTests {
         #expect(work.count == 1 && work[0].file.fileUUID != second.fileUUID)
     }
 
-    @Test("New contents by others override a local deletion, a new path does not")
+    @Test("New contents by others override a local deletion; a new path does not")
     func deletedHere() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")
@@ -167,7 +167,8 @@ struct DeliveryTests {
     }
 
     @Test(
-        "Of two files at one path the one whose UUID comes first stays, whichever came first", arguments: [true, false])
+        "If two files have the same path, the one whose UUID sorts first keeps it, whichever arrived first",
+        arguments: [true, false])
     func samePath(_ isReversed: Bool) throws {
         let desk = try Desk()
         let order = isReversed ? [2, 1] : [1, 2]
@@ -175,12 +176,12 @@ struct DeliveryTests {
         for digit in order { try desk.deliver("of \(digit)", as: .of(digit), at: "a.txt", by: "Bob \(digit)") }
 
         #expect(try desk.files == ["a.txt": "of 1", "a (conflict of Bob 2, 2023-11-14).txt": "of 2"])
-        // The others learn of it.
+        // The renamed file is uploaded for the others.
         #expect(try desk.work().map(\.file.fileUUID) == [.of(2)])
         #expect(desk.keeper.takeConflicts().map(\.kind) == [.samePath])
     }
 
-    @Test("Two files with the same contents at one path are merged", arguments: [true, false])
+    @Test("Two files with the same path and the same contents are merged", arguments: [true, false])
     func duplicates(_ isReversed: Bool) throws {
         let desk = try Desk()
         let order = isReversed ? [2, 1] : [1, 2]
@@ -197,7 +198,7 @@ struct DeliveryTests {
         #expect(try desk.work().isEmpty && desk.file("a.txt").fileUUID == .of(1))
     }
 
-    @Test("A file is renamed in favour of a folder of its name, whichever came first", arguments: [true, false])
+    @Test("A file is renamed if a folder has its name, whichever came first", arguments: [true, false])
     func fileAndFolder(_ isReversed: Bool) throws {
         let desk = try Desk()
         let files = [("a", FileUUID.of(1)), ("a/b/c", FileUUID.of(2))]
@@ -208,7 +209,7 @@ struct DeliveryTests {
         #expect(try desk.work().map(\.file.fileUUID) == [.of(1)])
     }
 
-    @Test("A file not yet known to others is not overwritten")
+    @Test("A file that others do not know yet is not overwritten")
     func unknownFile() throws {
         let desk = try Desk()
         try desk.write("a.txt", "mine")
@@ -224,7 +225,7 @@ struct DeliveryTests {
     }
 
     @Test(
-        "Paths that lead elsewhere lead to a name of our own, and are not announced",
+        "Paths that lead outside the directory are replaced with a generated name, which is not uploaded",
         arguments: [
             "../escaped", "/tmp/escaped", "a/../../escaped", ".syncdir/record.sqlite", "link/escaped", "nul\u{0}",
         ])
@@ -244,12 +245,12 @@ struct DeliveryTests {
             !FileManager.default.fileExists(
                 atPath: desk.folder.deletingLastPathComponent().appending(path: "escaped").path))
         #expect(try desk.work().isEmpty)
-        // Its next version goes there as well.
+        // The next version is stored there as well.
         try desk.deliver("next", as: uuid, at: path)
         #expect(try desk.files.values.sorted() == ["next"])
     }
 
-    @Test("A folder replaced with a symbolic link is not followed by a move or a deletion")
+    @Test("A move or deletion does not follow a symbolic link that replaced a folder")
     func exchangedFolder() throws {
         let desk = try Desk()
         let file = try desk.publish("folder/a", "one")
@@ -263,7 +264,7 @@ struct DeliveryTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: outside.path) == ["a"])
     }
 
-    @Test("Another Unicode form of a name is the same file, and keeps its local spelling")
+    @Test("Another Unicode form of a name denotes the same file, which keeps its local spelling")
     func spellings() throws {
         let desk = try Desk()
         let file = try desk.publish("cafe\u{301}", "one")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncDirectory
 
-@Suite("Finding what changed in a directory")
+@Suite("Finding local changes in a directory")
 struct LocalChangeTests {
     private func kinds(_ work: [DirectoryKeeper.Work]) -> [String] {
         work.map { work in
@@ -17,7 +17,7 @@ struct LocalChangeTests {
         }.sorted()
     }
 
-    @Test("New files are uploaded with their paths, times and creators; then nothing is left to do")
+    @Test("New files are uploaded with their paths, times and creators; then no work remains")
     func newFiles() throws {
         let desk = try Desk()
         try desk.write("a.txt", "one")
@@ -36,7 +36,7 @@ struct LocalChangeTests {
         #expect(try desk.work().isEmpty && !desk.keeper.hasWork)
     }
 
-    @Test("New contents are uploaded; a new time alone is not")
+    @Test("New contents are uploaded; a new modification time alone is not")
     func newContents() throws {
         let desk = try Desk()
         let file = try desk.publish("a", "one")
@@ -50,7 +50,7 @@ struct LocalChangeTests {
         #expect(kinds(work) == ["upload a"])
     }
 
-    @Test("A move uploads metadata but no contents, also into a folder and to another Unicode form")
+    @Test("A move uploads metadata but no contents, even into a folder and to another Unicode form")
     func moves() throws {
         let desk = try Desk()
         let file = try desk.publish("a", "one")
@@ -60,17 +60,17 @@ struct LocalChangeTests {
 
         #expect(work.map(\.file.fileUUID) == [file.fileUUID])
         guard case .describe(_, let text)? = work.first else {
-            Issue.record("no new text: \(work)")
+            Issue.record("no new metadata: \(work)")
             return
         }
-        // It travels composed, and lies here as it is spelled here.
+        // The uploaded path is composed; the record keeps the local spelling.
         #expect(FileDescription(appMetaData: text)?.path?.unicodeScalars.count == "folder/".count + 1)
         #expect(try desk.file("folder/\u{E9}").path.text.unicodeScalars.count == "folder/".count + 2)
         #expect(try desk.work().isEmpty)
     }
 
     @Test(
-        "Of several files with the same contents each is found again; empty files are alike only if they are the same")
+        "Moved files with equal contents are each recognised; an empty file is recognised only by its identity")
     func ambiguousMoves() throws {
         let desk = try Desk()
         let (first, second) = (try desk.publish("1", "same"), try desk.publish("2", "same"))
@@ -115,7 +115,7 @@ struct LocalChangeTests {
         #expect(kinds(try desk.work()) == ["upload .syncdirignore"])
     }
 
-    @Test("A file that may still be written, or is half of a move, is left for the next scan")
+    @Test("A file that may still be changing, or is half of a move, is left for the next scan")
     func unsettled() throws {
         let desk = try Desk()
         let file = try desk.publish("a", "one")
@@ -135,7 +135,7 @@ struct LocalChangeTests {
         }
 
         #expect(soon.changes.isEmpty && soon.hasUnsettled)
-        // A time that is far ahead is that of another clock.
+        // A time far in the future comes from another clock.
         #expect(early.changes.count == 1 && !early.hasUnsettled)
         guard case .moved(file.fileUUID, _, _)? = early.changes.first else {
             Issue.record("\(early.changes)")
@@ -188,7 +188,7 @@ struct LocalChangeTests {
         #expect(kinds(try desk.work()) == ["upload a"])
     }
 
-    @Test("A directory that was moved away, or unmounted, is not treated as empty")
+    @Test("A directory that was moved away or unmounted is not treated as empty")
     func movedDirectory() throws {
         let desk = try Desk()
         _ = try desk.publish("a", "one")
@@ -214,7 +214,7 @@ struct LocalChangeTests {
         #expect(kinds(try desk.work()) == ["upload b"])
     }
 
-    @Test("The contents that everybody has are found again, and told from changed, moved, and missing ones")
+    @Test("The contents that the server has are found again, and distinguished from changed, moved, and missing ones")
     func synchronizedContents() throws {
         let desk = try Desk()
         let (same, touched) = (try desk.publish("same", "1"), try desk.publish("touched", "2"))
@@ -225,7 +225,7 @@ struct LocalChangeTests {
         try desk.remove("deleted")
         try desk.write("changed", "33")
         _ = try desk.keeper.look()
-        // After the last look.
+        // This change comes after the last scan.
         try desk.write("replaced", "66")
         func found(_ file: RecordedFile) -> DirectoryKeeper.SynchronizedContents {
             desk.keeper.synchronizedContents(of: file.fileUUID)

@@ -6,7 +6,7 @@ import Testing
 @Suite("Untrusted paths")
 struct PathTests {
     @Test(
-        "What could lead out of the directory, or into the program's folder, is no path",
+        "Paths that could lead outside the directory or into the program's folder are rejected",
         arguments: [
             "", "/", "/etc/passwd", "..", "../a", "a/..", "a/../../b", ".", "./a", "a//b", "a/", "a\u{0}b", "a\nb",
             "a\u{1B}[31m", "a/\u{301}b", ".syncdir", ".syncdir/record", "a/.SyncDir/b", ".sync\u{200C}dir/x",
@@ -15,11 +15,11 @@ struct PathTests {
     func unsafePaths(_ text: String) { #expect(RelativePath(text) == nil) }
 
     @Test(
-        "Anything else is, whatever its script",
+        "All other paths are accepted, in any script",
         arguments: ["a", ".hidden", "a b/c.txt", "日本/写真.jpg", "...", "a/..b", "-rf", "~", "a\\b", "\u{1F600}.txt"])
     func usablePaths(_ text: String) { #expect(RelativePath(text)?.text == text) }
 
-    @Test("Composed and decomposed forms are one path; letter case is ignored only where the file system does")
+    @Test("Composed and decomposed forms are one path; letter case is ignored only where the file system ignores it")
     func equality() throws {
         let composed = try #require(RelativePath("caf\u{E9}"))
         let decomposed = try #require(RelativePath("cafe\u{301}"))
@@ -31,7 +31,7 @@ struct PathTests {
         #expect(PathKey(composed, ignoresCase: false) != PathKey(capital, ignoresCase: false))
     }
 
-    @Test("A path has its parent folders")
+    @Test("A path lists its parent folders")
     func ancestors() throws {
         let path = try #require(RelativePath("a/b/c"))
 
@@ -44,7 +44,7 @@ struct PathTests {
     private static let day = Date(timeIntervalSince1970: 1_790_000_000)
 
     @Test(
-        "The name of a conflict's copy keeps the extension, and tells who and when",
+        "The name of a conflict copy keeps the extension, and adds the person and the date",
         arguments: [
             ("notes/a.txt", "Ada", "notes/a (conflict of Ada, 2026-09-21).txt"),
             ("a", "Ada", "a (conflict of Ada, 2026-09-21)"),
@@ -58,7 +58,7 @@ struct PathTests {
         #expect(name.text == expected)
     }
 
-    @Test("A name in use is numbered, one that is too long is truncated")
+    @Test("A number is added to a name in use; a name that is too long is truncated")
     func furtherConflictNames() throws {
         var asked = 0
         let third = ConflictName.first(
@@ -75,7 +75,7 @@ struct PathTests {
         #expect(long.text.hasSuffix("é (conflict of Ada, 2026-09-21).txt") && long.name.utf8.count <= 255)
     }
 
-    @Test("A file's metadata are used as far as they are plausible")
+    @Test("Only plausible parts of a file's metadata are used")
     func descriptions() throws {
         let own = FileDescription(path: try #require(RelativePath("e\u{301}/a")), modified: 12, by: "Ada \"A\"")
 

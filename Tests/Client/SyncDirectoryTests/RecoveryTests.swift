@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Recovery after an interruption")
 struct RecoveryTests {
-    /// A replacement of `a`, whose contents are `there`, by "two", noted but not carried out.
+    /// A recorded but incomplete replacement of `a`, whose contents are `there`, with "two".
     private func begin(_ desk: Desk, replacing there: String, expecting: String?) throws -> DisplacedFile {
         let displaced = DisplacedFile(
             name: "staged", path: RelativePath("a")!, expected: expecting.map { .of(Data($0.utf8)) },
@@ -16,7 +16,7 @@ struct RecoveryTests {
         return displaced
     }
 
-    @Test("An incomplete exchange leaves nothing behind")
+    @Test("An exchange that did not take place leaves nothing behind")
     func beforeTheExchange() throws {
         let desk = try Desk()
         _ = try desk.publish("a", "one")
@@ -28,7 +28,7 @@ struct RecoveryTests {
         #expect(try desk.work().isEmpty)
     }
 
-    @Test("A completed exchange is recorded, and is not an edit")
+    @Test("A completed exchange is recorded, and does not count as an edit")
     func afterTheExchange() throws {
         let desk = try Desk()
         _ = try desk.publish("a", "one")
@@ -42,7 +42,7 @@ struct RecoveryTests {
         #expect(try desk.work().isEmpty)
     }
 
-    @Test("Replaced contents that were unknown to others are restored")
+    @Test("Replaced contents that others did not have are restored")
     func unknownContents() throws {
         let desk = try Desk()
         _ = try desk.publish("a", "one")
@@ -68,7 +68,7 @@ struct RecoveryTests {
         #expect(try desk.incoming.isEmpty)
     }
 
-    @Test("Data written to a replaced file that was still open are restored", arguments: [true, false])
+    @Test("Data written to a replaced file that was still open is restored", arguments: [true, false])
     func lateWriter(_ isDeletion: Bool) throws {
         let desk = try Desk()
         let file = try desk.publish("a", "one")
@@ -104,7 +104,8 @@ struct RecoveryTests {
         #expect(try desk.incoming.isEmpty && desk.files == ["a": "two"])
     }
 
-    @Test("Moves and exchanges work the same where the file system does not support them", arguments: [true, false])
+    @Test(
+        "Moves and exchanges work the same on file systems that do not support them natively", arguments: [true, false])
     func withoutOneStep(_ inOneStep: Bool) throws {
         let desk = try Desk()
         try desk.write("a", "one")

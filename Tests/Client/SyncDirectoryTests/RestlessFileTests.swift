@@ -6,9 +6,9 @@ import Testing
 
 @testable import SyncDirectory
 
-@Suite("Files that never settle")
+@Suite("Files that change constantly")
 struct RestlessFileTests {
-    /// A clock that stands still unless it is moved.
+    /// A clock that advances only when the test moves it.
     private final class Clock: Sendable {
         private let date = Mutex(Date())
         var now: Date { date.withLock { $0 } }
@@ -17,7 +17,7 @@ struct RestlessFileTests {
 
     private let clock = Clock()
 
-    /// A directory in which whatever is written now counts as changing for 50 seconds.
+    /// A directory in which every new write counts as unsettled for 50 seconds.
     private func desk() throws -> Desk {
         let clock = clock
         return try Desk(
@@ -40,7 +40,7 @@ struct RestlessFileTests {
         .of(try Data(contentsOf: desk.url(name)))
     }
 
-    /// Looks every second until there is work, and takes it as the library would.
+    /// Scans every second until there is work, and accepts it as the library would.
     private func copies(_ desk: Desk, seconds: Int = 20, meanwhile: () throws -> Void) throws -> [String] {
         for _ in 0..<seconds {
             try meanwhile()
@@ -61,7 +61,7 @@ struct RestlessFileTests {
         return []
     }
 
-    @Test("A file that grows is sent as it was at one moment, and the rest later; others do not wait for it")
+    @Test("A growing file is sent as it was at one moment, and the rest later; other files do not wait for it")
     func growing() throws {
         let desk = try desk()
         try desk.write("log", "1\n")
@@ -81,18 +81,18 @@ struct RestlessFileTests {
         let second = try copies(desk, meanwhile: grow)
         #expect(
             second.count == 1 && second[0].hasPrefix(first[0]) && line - sent >= 9,
-            "not more often than every ten seconds")
+            "at most once every ten seconds")
         #expect(try desk.file("log").digest == .of(Data(second[0].utf8)))
         #expect(try desk.incoming.isEmpty)
 
-        // At rest, it is read as any other.
+        // Once it has settled, it is read like any other file.
         try grow()
         clock.advance(55)
         #expect(try desk.work().count == 1 && desk.keeper.restlessFiles.isEmpty)
         #expect(try desk.file("log").digest == contents(of: "log", desk))
     }
 
-    @Test("A file that is overwritten all the time is named, is never sent half, and is sent when it settles")
+    @Test("A file that is overwritten constantly is reported, is never sent half-written, and is sent once it settles")
     func rewritten() throws {
         let desk = try desk()
         try desk.write("database", "0")
@@ -111,7 +111,7 @@ struct RestlessFileTests {
         #expect(try desk.work().count == 1)
     }
 
-    @Test("Of a file that is replaced all the time, one that was complete is sent", arguments: [true, false])
+    @Test("For a file that is replaced constantly, a complete version is sent", arguments: [true, false])
     func replaced(isComplete: Bool) throws {
         let desk = try desk()
         try desk.write("state", "0")
@@ -123,7 +123,7 @@ struct RestlessFileTests {
                 try Data("state \(number)".utf8).write(to: new)
                 try #require(unsafe rename(new.path, desk.url("state").path) == 0)
             } else if try Data(contentsOf: desk.url("state")).count < 4 {
-                // Visible before it is complete: it grows once it was seen.
+                // Incomplete when it first appears, it grows after it was seen.
                 try append("1234", to: desk.url("state"))
             } else {
                 try desk.remove("state")
@@ -139,7 +139,7 @@ struct RestlessFileTests {
         #expect(try desk.keeper.restlessFiles.isEmpty && desk.incoming.isEmpty)
     }
 
-    @Test("A copy that was not sent is made again by the next process")
+    @Test("The next process repeats a copy that was not sent")
     func restart() throws {
         let desk = try desk()
         try desk.write("log", "1\n")
@@ -157,7 +157,7 @@ struct RestlessFileTests {
         #expect(try work.count == 1 && work.first?.file.digest == contents(of: "log", desk))
     }
 
-    @Test("A copy is refused if the beginning changed, if the file became shorter or is another one")
+    @Test("A copy is rejected if the beginning changed, if the file shrank, or if it is a different file")
     func prefixes() throws {
         let desk = try Desk()
         try desk.write("log", String(repeating: "a", count: 300_000))
@@ -179,7 +179,7 @@ struct RestlessFileTests {
         #expect(try desk.incoming == ["copy"])
     }
 
-    @Test("What the library has is known until it is sent, and no longer if it is given up")
+    @Test("Work handed to the library is tracked until it is sent, and dropped if the library gives it up")
     func handedOver() throws {
         let desk = try Desk()
         let file = try desk.publish("a", "one")
@@ -193,7 +193,7 @@ struct RestlessFileTests {
         #expect(try desk.keeper.settleHandedOver(waiting: []).map(\.path.text) == ["a"])
         #expect(try desk.keeper.settleHandedOver(waiting: []).isEmpty)
 
-        // What the library queues by itself, as after a restoration of the server.
+        // Work that the library queues itself, for example after a server restoration.
         try desk.keeper.noteQueued(file.fileUUID, .contents)
         #expect(desk.keeper.record.handedOver[file.fileUUID]?.bytes == 3)
         #expect(try desk.keeper.settleHandedOver(waiting: []).map(\.path.text) == ["a"])
@@ -207,7 +207,7 @@ struct RestlessFileTests {
         #expect(desk.keeper.takeConflicts().map { "\($0.kind) \($0.path)" } == ["deletedAndChanged a"])
     }
 
-    @Test("Changes are found without noting them")
+    @Test("Changes can be listed without recording them")
     func unnoted() throws {
         let desk = try Desk()
         for name in ["changed", "deleted", "moved", "same"] { _ = try desk.publish(name, "of \(name)") }

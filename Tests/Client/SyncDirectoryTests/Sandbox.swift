@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncDirectory
 
-/// A directory of a test with its keeper, and the means of a person to change it.
+/// A test's directory with its keeper, and functions that change it as a user would.
 final class Desk {
     let folder = FileManager.default.temporaryDirectory.appending(path: "desk-\(UUID().uuidString)")
     let store: RecordStore
@@ -40,7 +40,7 @@ final class Desk {
             options: options)
     }
 
-    /// Another process takes over.
+    /// Simulates a new process.
     func restart(now: (@Sendable () -> Date)? = nil) throws {
         if let now { clock = now }
         keeper = try Self.keeper(folder, store, person, clock, adjust)
@@ -72,10 +72,10 @@ final class Desk {
         }
     }
 
-    /// Files on their way that are still there.
+    /// Incoming files that have not been moved to their place or removed.
     var incoming: [String] { get throws { try keeper.root.incomingNames() } }
 
-    /// Looks, and hands out all work as if the library took it.
+    /// Scans, and accepts all work as the library would.
     @discardableResult
     func work() throws -> [DirectoryKeeper.Work] {
         try keeper.look()
@@ -89,7 +89,7 @@ final class Desk {
         try #require(keeper.record.file(at: RelativePath(path)!))
     }
 
-    /// A file that is here and on the server.
+    /// Creates a file that exists locally and on the server.
     func publish(_ path: String, _ text: String) throws -> RecordedFile {
         try write(path, text)
         try work()
@@ -97,7 +97,7 @@ final class Desk {
         return try file(path)
     }
 
-    /// Delivers contents.
+    /// Delivers a file's contents.
     @discardableResult
     func deliver(
         _ text: String, as uuid: FileUUID, at path: String?, by person: String = "Bob",
@@ -113,7 +113,7 @@ final class Desk {
                 mimeType: MIMEType("text/plain"), updateDate: Date(timeIntervalSince1970: 1_700_000_000)))
     }
 
-    /// Delivers a new path.
+    /// Delivers a file's new path.
     @discardableResult
     func deliver(path: String, of uuid: FileUUID) throws -> DeliveryOutcome {
         try keeper.deliver(
@@ -131,7 +131,7 @@ final class Desk {
 }
 
 extension FileUUID {
-    /// A UUID that begins with a digit, to be before or after others.
+    /// A UUID that begins with a digit, so that it sorts before or after others.
     static func of(_ digit: Int) -> FileUUID { FileUUID("\(digit)0000000-0000-4000-8000-00000000000\(digit)")! }
 
     static var fresh: FileUUID { FileUUID(UUID().uuidString)! }

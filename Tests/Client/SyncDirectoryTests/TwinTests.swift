@@ -5,12 +5,12 @@ import Testing
 
 @testable import SyncDirectory
 
-@Suite("Names with a twin, names that are no text, and files that are missing in great number")
+@Suite("Names with a twin, names that are not text, and mass deletions")
 struct TwinTests {
     private static let composed = "caf\u{E9}.txt"
     private static let decomposed = "cafe\u{301}.txt"
 
-    /// Writes exactly these bytes as a name, whatever form Foundation would give it.
+    /// Writes exactly these bytes as a name, regardless of Foundation's normalisation.
     private func write(_ name: [UInt8], _ text: String, _ desk: Desk) throws {
         let path = Array(desk.folder.path.utf8) + [UInt8(ascii: "/")] + name + [0]
         let descriptor = unsafe path.withUnsafeBufferPointer { bytes in
@@ -38,7 +38,7 @@ struct TwinTests {
         try desk.keeper.look().skipped.map { "\($0.reason.rawValue) \(Array($0.path.utf8).count)" }
     }
 
-    @Test("The recorded spelling is the file, whatever the folder lists first", arguments: [true, false])
+    @Test("The recorded spelling is the file, whichever name the folder lists first", arguments: [true, false])
     func recordedSpelling(isComposed: Bool) throws {
         let (first, second) = isComposed ? (Self.composed, Self.decomposed) : (Self.decomposed, Self.composed)
         let desk = try Desk()
@@ -60,7 +60,7 @@ struct TwinTests {
         #expect(try skipped(desk) == ["sameName \(second.utf8.count)"])
     }
 
-    @Test("A twin does not take part in a deletion made here; once it is written, it is a file of its own")
+    @Test("A twin is not affected by a local deletion; once it is written to, it becomes a new file")
     func deletedHere() throws {
         let desk = try Desk()
         try write(Array(Self.decomposed.utf8), "the file", desk)
@@ -84,7 +84,7 @@ struct TwinTests {
                 && new.first?.file.digest == .of(Data("written again".utf8)))
     }
 
-    @Test("A new file of others does not meet a twin: it is stored beside it, and keeps its name for them")
+    @Test("A new file by others does not overwrite a twin: it is stored beside it, and keeps its name for others")
     func delivery() throws {
         let desk = try Desk()
         try write(Array(Self.decomposed.utf8), "the file", desk)
@@ -115,7 +115,7 @@ struct TwinTests {
                 && work.first?.file.path.text.utf8.count == Self.decomposed.utf8.count)
     }
 
-    @Test("A folder that was renamed to another spelling takes the next delivery")
+    @Test("A folder that was renamed to another spelling receives the next delivery")
     func renamedFolder() throws {
         let desk = try Desk()
         try FileManager.default.createDirectory(at: desk.folder, withIntermediateDirectories: true)
@@ -133,7 +133,7 @@ struct TwinTests {
         #expect(try read("cafe\u{301}/a", desk) == "two")
     }
 
-    @Test("Names that are not UTF-8, or have control characters, are named with escaped bytes, and may be ignored")
+    @Test("Names that are not UTF-8 or have control characters are reported with escaped bytes, and can be ignored")
     func unusableNames() throws {
         let desk = try Desk()
         try write(Array("caf".utf8) + [0xE9] + Array(".txt".utf8), "one", desk)
@@ -146,7 +146,7 @@ struct TwinTests {
         #expect(try desk.keeper.look().skipped.map(\.path) == ["caf\\xe9.txt"])
     }
 
-    @Test("More than a third of the files, if they are at least twenty, are not deleted unasked; the rest goes on")
+    @Test("Deletions of over a third of the files, at least twenty, are held for approval; other work continues")
     func brake() throws {
         let desk = try Desk()
         for number in 0..<40 { try desk.write("mounted/\(number)", "\(number)") }
@@ -164,7 +164,7 @@ struct TwinTests {
         #expect(try desk.work().isEmpty && desk.keeper.look().heldDeletions.isEmpty)
     }
 
-    @Test("Files that were moved are not missing, and few or asked for deletions pass")
+    @Test("Moved files do not count as missing; a few deletions, or confirmed ones, pass")
     func brakeReleased() throws {
         let desk = try Desk(adjust: { $0.allowsDeletions = true })
         for number in 0..<60 { try desk.write("a/\(number)", "\(number)") }
@@ -176,7 +176,7 @@ struct TwinTests {
 
         var brake = DeletionBrake()
         let now = Date()
-        // A folder does not disappear in one moment.
+        // A folder's deletion takes some time.
         let held = [(19, 19, 0.0), (1, 30, 1), (20, 60, 62), (21, 60, 200)].map { deleted, present, seconds in
             brake.holds(deleted, of: present, at: now.addingTimeInterval(seconds))
         }

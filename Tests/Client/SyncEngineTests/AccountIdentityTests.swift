@@ -2,9 +2,9 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-@Suite("Identities above accounts, and files that wait")
+@Suite("Identities of accounts, and waiting files")
 struct AccountIdentityTests {
-    @Test("The same identity with the same epoch changes nothing")
+    @Test("An identity with the same epoch changes nothing")
     func sameAccount() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -18,7 +18,7 @@ struct AccountIdentityTests {
         #expect(driver.engine.account?.epoch == AccountEpoch(3))
     }
 
-    @Test("A greater epoch is adopted: the index is read anew, versions stay, and nothing is downloaded")
+    @Test("A greater epoch is adopted: the index is fetched in full, versions stay, and nothing is downloaded")
     func anotherDeviceSwitched() throws {
         var driver = try Driver.member()
         try driver.engine.adopt(Driver.reported(0))
@@ -39,7 +39,7 @@ struct AccountIdentityTests {
         #expect(driver.engine.account?.phase == nil)
     }
 
-    @Test("Another identity is refused, and nothing changes")
+    @Test("A different identity is rejected, and nothing changes")
     func refused() throws {
         var driver = try Driver.member()
         try driver.engine.adopt(Driver.reported(3))
@@ -50,7 +50,7 @@ struct AccountIdentityTests {
         #expect(driver.engine.state == before)
     }
 
-    @Test("A retired account ends the sync, names the account to sign in with, and keeps what is queued")
+    @Test("A retired account ends the sync, names the account for the sign-in, and keeps queued changes")
     func retired() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -66,7 +66,7 @@ struct AccountIdentityTests {
         #expect(driver.engine.blockingError == nil, "signing in helps")
     }
 
-    @Test("The smaller epoch of a restored server is adopted, and what is queued is sent")
+    @Test("The smaller epoch of a restored server is adopted, and queued changes are sent")
     func restored() throws {
         var driver = try Driver.member()
         try driver.engine.adopt(Driver.reported(3))
@@ -82,7 +82,7 @@ struct AccountIdentityTests {
         #expect(driver.fileUploads.map(\.fileUUID) == [Driver.file(1)])
     }
 
-    @Test("A complete reset forgets the identity, and one of tracking does not")
+    @Test("A complete reset removes the identity; a reset of tracking does not")
     func reset() throws {
         var driver = try Driver.switching(1)
         driver.replyIndex()
@@ -94,9 +94,9 @@ struct AccountIdentityTests {
         #expect(driver.engine.account == nil && driver.engine.state.reuploads.isEmpty)
     }
 
-    // MARK: Files that wait
+    // MARK: Waiting files
 
-    @Test("A file that waits is delivered as out of reach, and by itself once the server has it again")
+    @Test("A waiting file is delivered as unavailable, and automatically once the server has it again")
     func automaticRetry() throws {
         var driver = try Driver.member()
         driver.rows = [Driver.row(1, owner: Driver.otherUser, awaits: true)]
@@ -110,13 +110,13 @@ struct AccountIdentityTests {
         driver.replyIndex()
         #expect(!driver.engine.isSyncing)
 
-        // It still waits.
+        // The file still waits.
         try driver.sync()
         #expect(driver.waiting?.request == .index(.init(sharingGroupUUID: Driver.group, since: nil)))
         driver.replyIndex()
         #expect(!driver.engine.isSyncing && driver.deliveries.count == 1)
         driver.relaunch()
-        // The server has it again, which does not raise the master version.
+        // The server has the file again; its return does not raise the master version.
         driver.rows = [Driver.row(1, owner: Driver.otherUser)]
         try driver.sync()
         driver.replyIndex()
@@ -130,7 +130,7 @@ struct AccountIdentityTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.goneReason == nil)
     }
 
-    @Test("A file that the owner gave up becomes out of reach for good")
+    @Test("A file that the owner gave up becomes permanently unavailable")
     func givenUp() throws {
         var driver = try Driver.member()
         driver.rows = [Driver.row(1, owner: Driver.otherUser, awaits: true)]
@@ -154,7 +154,7 @@ struct AccountIdentityTests {
         #expect(entry.goneReason == .fileRemovedOrRenamed && !entry.awaitingReupload)
     }
 
-    @Test("Whoever has a file that waits may upload its next version")
+    @Test("A device that has a waiting file may upload its next version")
     func nextVersion() throws {
         var driver = try Driver.member()
         driver.rows = [Driver.row(1, owner: Driver.otherUser)]

@@ -2,7 +2,7 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-/// Queues that commit themselves with the last of their changes.
+/// Queues that are committed by the last of their changes.
 @Suite struct BatchTests {
     private static func uploader(_ files: Int, maximumTransfers: Int = 4) throws -> Driver {
         var driver = try Driver.member(capabilities: .all, maximumTransfers: maximumTransfers)
@@ -26,7 +26,7 @@ import Testing
         #expect(!driver.engine.uploadsPending)
         #expect(driver.events.contains(.contentUploadsCompleted(numberOfFiles: 2)))
         #expect(driver.engine.state.groups[Driver.group]?.masterVersion == MasterVersion(2))
-        #expect(driver.requests.count == 4, "the index that tells of the group, the sync's own, and two uploads")
+        #expect(driver.requests.count == 4, "the index that lists the group, the sync's own index, and two uploads")
     }
 
     @Test func theReplyThatTellsOfTheCommitCountsMost() throws {
@@ -37,7 +37,7 @@ import Testing
         #expect(driver.errors == [])
         #expect(!driver.engine.uploadsPending)
         let complete = driver.events.filter { if case .singleFileUploadComplete = $0 { true } else { false } }
-        #expect(complete.count == 3, "each is told of, also those whose reply was lost")
+        #expect(complete.count == 3, "each is reported, even those whose reply was lost")
     }
 
     @Test func aLostReplyIsAskedForOnceMore() throws {
@@ -53,7 +53,7 @@ import Testing
         driver.masterVersion = MasterVersion(5)
         driver.rows = [Driver.row(1, version: 1)]
         driver.replyIndex()
-        #expect(driver.contentConflicts.isEmpty, "others have committed since, on top of ours")
+        #expect(driver.contentConflicts.isEmpty, "others have committed since, after our commit")
         #expect(driver.fileDownloads == [Driver.file(1)])
     }
 
@@ -74,7 +74,7 @@ import Testing
         #expect(!driver.engine.uploadsPending)
     }
 
-    @Test("A batch that a late request completes, after it was found to be incomplete, is ours and no conflict")
+    @Test("A batch completed by a late request, after it was found to be incomplete, is ours and causes no conflict")
     func aLateRequestCompletesTheBatch() throws {
         var driver = try Self.uploader(2)
         driver.reply(.failed(.unreachable))
@@ -152,7 +152,7 @@ import Testing
         try driver.sync()
         driver.replyIndex()
         guard case .getUploads = driver.waiting?.request else {
-            Issue.record("what is staged is looked at first")
+            Issue.record("expected a request for the staged changes first")
             return
         }
     }

@@ -6,7 +6,7 @@ import Testing
 struct ClientSupportTests {
     private static let merged = UploadSource(location: LocalFileLocation(base: .library, path: "merged"), isOwned: true)
 
-    /// A client that is asked about a download which clashes with an upload of its own.
+    /// A client that is asked about a download that conflicts with its own upload.
     private func asked() throws -> Driver {
         var driver = try Driver.member()
         try driver.download(1)
@@ -24,7 +24,7 @@ struct ClientSupportTests {
         driver.perform(try #require(actions))
     }
 
-    @Test("A merge drops the local upload and queues the merged file in one step, without a sync of the app's")
+    @Test("A merge drops the local upload and queues the merged file in one step, without a sync by the app")
     func merge() throws {
         var driver = try asked()
         #expect(driver.engine.pendingContent(of: Driver.file(1)).file?.path == "mine")
@@ -35,7 +35,7 @@ struct ClientSupportTests {
         driver.replyIndex()
         if case .getUploads = driver.waiting?.request { driver.reply(.uploads([])) }
 
-        #expect(driver.deliveries.count == 1, "the first version alone")
+        #expect(driver.deliveries.count == 1, "only the first version")
         #expect(driver.fileUploads.map(\.source.path) == ["merged"])
         #expect(driver.fileUploads.map(\.fileVersion) == [FileVersion(2)])
         #expect(driver.fileUploads.first?.appMetaData?.contents == "both")
@@ -44,7 +44,7 @@ struct ClientSupportTests {
         #expect(second == nil)
     }
 
-    @Test("What the app queues while it merges is sent after the merged file")
+    @Test("Changes that the app queues during the merge are sent after the merged file")
     func queuedWhileMerging() throws {
         var driver = try asked()
         try driver.upload(Driver.attributes(2), "open")
@@ -72,7 +72,7 @@ struct ClientSupportTests {
         #expect(driver.engine.pendingContent(of: Driver.file(1)).file?.path == "merged")
     }
 
-    @Test("Closed queues are sent without closing the open one; nothing happens without any, or during a sync")
+    @Test("Closed queues are sent without closing the open one; without any, or during a sync, nothing happens")
     func resume() throws {
         var driver = try Driver.member()
         let before = driver.engine.resumePendingUploads(at: Driver.now)
@@ -95,7 +95,7 @@ struct ClientSupportTests {
         #expect(!driver.engine.isSyncing && !driver.engine.uploadsPending)
     }
 
-    @Test("Downloads that the app has moved away are fetched again, others delivered as they are")
+    @Test("Downloads that the app has moved away are fetched again; others are delivered as they are")
     func missingFiles() throws {
         var driver = try Driver.member(of: [Driver.row(1), Driver.row(2)])
         try driver.sync()
@@ -110,13 +110,13 @@ struct ClientSupportTests {
         try driver.sync()
 
         guard case .downloadFile(let file, _, _, _, _) = driver.waiting?.request else {
-            Issue.record("nothing is fetched")
+            Issue.record("expected a download")
             return
         }
         #expect(file == Driver.file(1))
     }
 
-    @Test("While syncs are blocked each fails with the same error, and what is queued stays")
+    @Test("While syncs are blocked, each fails with the same error, and queued changes stay")
     func blocked() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -132,7 +132,7 @@ struct ClientSupportTests {
         #expect(driver.waiting != nil)
     }
 
-    @Test("Another user than expected ends the sync, and blocks the following ones")
+    @Test("A different user than expected ends the sync, and blocks the following ones")
     func differentUser() throws {
         var driver = try Driver.member()
         try driver.sync()
@@ -142,7 +142,7 @@ struct ClientSupportTests {
         #expect(SyncError(.differentUser).recovery == .signInAgain)
     }
 
-    @Test("A group of a new user's is there at once, and no sync of it is needed")
+    @Test("A new user's group is available immediately, without a sync")
     func ownGroup() throws {
         var driver = Driver()
         driver.engine.addOwnGroup(Driver.group, name: "Family")
@@ -152,7 +152,7 @@ struct ClientSupportTests {
     }
 
     @Test(
-        "Contents that came while no process ran are used at their turn; those of another version are not",
+        "Contents that arrived while no process ran are used in their turn; those of another version are not",
         arguments: [0, 1])
     func unattendedDownload(version: Int32) throws {
         var driver = try Driver.member(of: [Driver.row(1, version: 1)])
@@ -171,13 +171,13 @@ struct ClientSupportTests {
             #expect(driver.deliveries.first?.first?.kind == .file(kept, contentsChanged: false))
         } else {
             guard case .downloadFile = driver.waiting?.request else {
-                Issue.record("nothing is fetched")
+                Issue.record("expected a download")
                 return
             }
         }
     }
 
-    @Test("Unneeded downloads are kept for five days")
+    @Test("Unused downloads are kept for five days")
     func oldTransfers() throws {
         var driver = try Driver.member()
         let arrived = ServerReply.FileDownload(
@@ -197,14 +197,14 @@ struct ClientSupportTests {
     }
 
     @Test(
-        "An upload that arrived while no process ran is not sent again, if the server has it", arguments: [true, false])
+        "An upload that arrived while no process ran is not sent again if the server has it", arguments: [true, false])
     func unattendedUpload(isStaged: Bool) throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
         try driver.engine.closeQueue(of: Driver.group, at: Driver.now)
         driver.perform([])
         driver.relaunch()
-        // Another version, or with a text, would be another upload.
+        // Another version, or one with metadata, would be a different upload.
         driver.perform(driver.engine.noteStaged(Driver.file(1), FileVersion(1), nil))
         driver.perform(driver.engine.noteStaged(Driver.file(1), .first, .first))
         #expect(driver.engine.state.items.all.allSatisfy { $0.status == .notStarted })

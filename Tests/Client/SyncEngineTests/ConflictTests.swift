@@ -2,7 +2,7 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-/// The pending local work of a case, by the letters of the matrix.
+/// The pending local work of a case.
 enum LocalWork: String, CaseIterable, Sendable {
     case nothing, file, fileWithText, text, deletion, contentAndDeletion
 }
@@ -14,7 +14,7 @@ enum ServerChange: String, CaseIterable, Sendable {
 
 @Suite("Conflicts")
 struct ConflictTests {
-    /// A device with some local work on file 1 that clashes with a change by another device; the download is done.
+    /// A device with local work on file 1 that conflicts with a change by another device; the download is complete.
     private func clash(_ local: LocalWork, _ change: ServerChange) throws -> Driver {
         var driver = try Driver.member()
         try driver.download(1, text: "old")
@@ -55,7 +55,7 @@ struct ConflictTests {
     ]
 
     @Test(
-        "Each kind of local work clashes with each change of contents", arguments: LocalWork.allCases,
+        "Each kind of local work conflicts with each change of contents", arguments: LocalWork.allCases,
         ServerChange.allCases)
     func kinds(local: LocalWork, change: ServerChange) throws {
         let driver = try clash(local, change)
@@ -76,7 +76,8 @@ struct ConflictTests {
     }
 
     @Test(
-        "Accepting drops the local work and delivers", arguments: LocalWork.allCases.dropFirst(), ServerChange.allCases)
+        "Accepting drops the local work and delivers the change",
+        arguments: LocalWork.allCases.dropFirst(), ServerChange.allCases)
     func accept(local: LocalWork, change: ServerChange) throws {
         var driver = try clash(local, change)
 
@@ -91,7 +92,7 @@ struct ConflictTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.fileVersion == FileVersion(change == .text ? 0 : 1))
     }
 
-    @Test("Rejecting keeps exactly what the app wants to keep", arguments: LocalWork.allCases.dropFirst(), 0...3)
+    @Test("Rejecting keeps exactly what the app asks to keep", arguments: LocalWork.allCases.dropFirst(), 0...3)
     func reject(local: LocalWork, bits: Int) throws {
         var driver = try clash(local, .file)
         let kept = UploadResolution(rawValue: bits)
@@ -107,7 +108,7 @@ struct ConflictTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.fileVersion == FileVersion(1))
     }
 
-    @Test("Kept uploads are sent as the version after the rejected one, then the deletion")
+    @Test("Kept uploads are sent as the version after the rejected one, followed by the deletion")
     func keptVersions() throws {
         var driver = try clash(.contentAndDeletion, .file)
         driver.answer(.rejectContentDownload(.keepAll))
@@ -127,7 +128,7 @@ struct ConflictTests {
                     sharingGroupUUID: Driver.group))
     }
 
-    @Test("An upload that is queued while the app decides survives a removal of all")
+    @Test("An upload queued while the app decides survives the removal of all uploads")
     func queuedWhileAsked() throws {
         var driver = try clash(.file, .file)
         try driver.upload(Driver.attributes(1), "merged")
@@ -150,7 +151,7 @@ struct ConflictTests {
         #expect(driver.deliveries.count == 1)
     }
 
-    @Test("After a relaunch an open question is asked again, an answered one is not", arguments: [true, false])
+    @Test("After a relaunch, an open question is repeated and an answered one is not", arguments: [true, false])
     func relaunch(isAnswered: Bool) throws {
         var driver = try clash(.file, .file)
         if isAnswered { driver.answer(.acceptContentDownload) }
@@ -211,7 +212,7 @@ struct ConflictTests {
                     sharingGroupUUID: Driver.group))
     }
 
-    @Test("What was closed before the file was unavailable, and deleted, keeps no deletion from being sent")
+    @Test("Uploads closed before their file became unavailable do not block its deletion")
     func deleteGoneWithClosedUploads() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -263,7 +264,8 @@ struct DeletionConflictTests {
         #expect(driver.deletionConflicts.isEmpty)
     }
 
-    @Test("A deletion that the app has queued too is neither a question nor delivered", arguments: [false, true])
+    @Test(
+        "A deletion that the app has queued as well raises no conflict and is not delivered", arguments: [false, true])
     func bothDelete(withUpload: Bool) throws {
         var driver = try clash { driver in
             if withUpload {
@@ -323,7 +325,7 @@ struct DeletionConflictTests {
         #expect(!driver.engine.isSyncing)
     }
 
-    @Test("Removing the upload delivers nothing at first, and the deletion when the index shows it again")
+    @Test("Removing the upload delivers nothing at first; the deletion is delivered when the index lists it again")
     func remove() throws {
         var driver = try clash { try $0.upload(Driver.attributes(1)) }
         driver.answer([Driver.file(1): .rejectDownloadDeletion(.removeContentUpload)])
@@ -335,7 +337,7 @@ struct DeletionConflictTests {
         #expect(driver.deliveries.last?.map(\.kind) == [.deletion])
     }
 
-    @Test("If one file of a file group is kept, the others come back with the app's contents, in the same commit")
+    @Test("If one file of a file group is kept, the others are restored with the app's contents, in the same commit")
     func fileGroup() throws {
         let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
         var driver = try clash({ try $0.upload(Driver.attributes(1)) }, fileGroup: fileGroup, files: 1...2)
@@ -354,7 +356,7 @@ struct DeletionConflictTests {
         #expect(driver.deliveries.count == 1)
     }
 
-    @Test("A file of a kept file group whose contents the app does not have is deleted here, too")
+    @Test("In a kept file group, a file whose contents the app does not have is deleted on this device, too")
     func withoutContents() throws {
         let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
         var driver = try clash({ try $0.upload(Driver.attributes(1)) }, fileGroup: fileGroup, files: 1...2)
@@ -372,7 +374,7 @@ struct DeletionConflictTests {
         #expect(driver.engine.state.directory[Driver.file(2)]?.deletedLocally == true)
     }
 
-    @Test("An upload dropped for a deletion that is not delivered comes back with the app's contents")
+    @Test("An upload dropped for a deletion that is not delivered is restored with the app's contents")
     func givenUp() throws {
         let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
         let queue: (inout Driver) throws -> Void = {

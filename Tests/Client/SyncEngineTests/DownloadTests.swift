@@ -2,9 +2,9 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-@Suite("Changes by others")
+@Suite("Others' changes")
 struct DownloadTests {
-    @Test("A comparison alone reports what would be downloaded, and changes nothing")
+    @Test("A comparison alone reports the downloads to make, and changes nothing")
     func comparisonAlone() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -21,7 +21,7 @@ struct DownloadTests {
         #expect(driver.engine.takeChanges().isEmpty)
     }
 
-    @Test("A file that is known to be deleted is not compared again")
+    @Test("A file known to be deleted is not compared again")
     func knownDeletion() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -73,7 +73,7 @@ struct DownloadTests {
         #expect(driver.engine.state.downloads.isEmpty)
     }
 
-    @Test("After a complete reset nothing is known of a downloaded file")
+    @Test("A complete reset removes all tracking of a downloaded file")
     func reset() throws {
         var driver = try Driver.member()
         try driver.download(1, text: "t")
@@ -86,7 +86,7 @@ struct DownloadTests {
         #expect(driver.stored.directory.isEmpty)
     }
 
-    @Test("Metadata are delivered with their version, and no metadata without one", arguments: [nil, "a text"])
+    @Test("Metadata are delivered with their version; without a version there are none", arguments: [nil, "a text"])
     func text(text: String?) throws {
         var driver = try Driver.member()
         try driver.download(1, text: text)
@@ -115,7 +115,7 @@ struct DownloadTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.fileVersion == FileVersion(3))
     }
 
-    @Test("The deletion of a later version is delivered once")
+    @Test("A later version's deletion is delivered once")
     func deletionOfLaterVersion() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -135,7 +135,7 @@ struct DownloadTests {
 
 @Suite("File groups are delivered as a whole")
 struct FileGroupDeliveryTests {
-    /// A member whose files 1 to `count` are downloaded.
+    /// A member who downloads files 1 to `count`.
     private func member(files count: Int, text: Bool = false, fileGroup: FileGroupUUID?) throws -> Driver {
         var driver = try Driver.member()
         driver.rows = (1...count).map { Driver.row($0, text: text ? 0 : nil, fileGroup: fileGroup) }
@@ -148,7 +148,7 @@ struct FileGroupDeliveryTests {
     }
 
     @Test(
-        "Deletions are delivered together within a file group, and one by one without", arguments: [1, 2],
+        "Deletions are delivered together within a file group, and individually without one", arguments: [1, 2],
         [true, false])
     func deletions(count: Int, isGrouped: Bool) throws {
         let fileGroup = isGrouped ? Driver.fileGroup(1) : nil
@@ -181,7 +181,7 @@ struct FileGroupDeliveryTests {
         #expect(texts == ["new 1", count == 2 ? "new 2" : "old 2"])
     }
 
-    @Test("A new version, metadata and a deletion of one file group are in one delivery")
+    @Test("A new version, metadata and a deletion in one file group are one delivery")
     func mixed() throws {
         var driver = try member(files: 3, text: true, fileGroup: Driver.fileGroup(1))
         let before = driver.deliveries.count
@@ -207,7 +207,7 @@ struct FileGroupDeliveryTests {
         #expect(kinds == ["file", "text", "deletion"])
     }
 
-    @Test("Ten files of a file group are delivered once, complete")
+    @Test("Ten files of a file group are delivered once, as a whole")
     func tenFiles() throws {
         let driver = try member(files: 10, fileGroup: Driver.fileGroup(1))
 
@@ -215,7 +215,7 @@ struct FileGroupDeliveryTests {
         #expect(Set(driver.deliveries[0].map(\.attributes.fileUUID)).count == 10)
     }
 
-    @Test("A text and an image of one file group have their own contents, unchanged in the cloud")
+    @Test("A text and an image of one file group each have their own contents, unchanged in the cloud")
     func textAndImage() throws {
         var driver = try Driver.member()
         var image = Driver.row(2, fileGroup: Driver.fileGroup(1))
@@ -257,7 +257,7 @@ struct FileGroupDeliveryTests {
         #expect(state.violations() == ["download \(stray.id) has a different sharing group from its file"])
     }
 
-    @Test("Downloads join the group of their file group, or begin one; without a file group each has its own")
+    @Test("Downloads join the group of their file group, or start one; without a file group, each has its own")
     func joining() throws {
         var driver = try Driver.member()
         driver.rows = [

@@ -1,7 +1,7 @@
 import SyncEngine
 import SyncProtocol
 
-// Devices whose person switches accounts.
+// Devices of a person who switches accounts.
 extension Driver {
     static let identity = UserAppID("66666666-0000-4000-8000-000000000001")!
     static let otherIdentity = UserAppID("66666666-0000-4000-8000-000000000002")!
@@ -12,7 +12,7 @@ extension Driver {
         AccountIdentity(userAppId: id, accountEpoch: AccountEpoch(epoch), deviceGrant: nil)
     }
 
-    /// A device with files of the user's, whose switch is confirmed; the sync that follows asks for the index.
+    /// A device with the user's files and a confirmed switch; the following sync requests the index.
     static func switching(
         _ numbers: Int..., fileGroups: [Int: FileGroupUUID] = [:], transfers: Int = 1, isMovedByServer: Bool = false
     ) throws -> Driver {
@@ -39,7 +39,7 @@ extension Driver {
                 AccountEpoch(1), numberAwaiting: awaiting, isMovedByServer: isMovedByServer, at: Self.now))
     }
 
-    /// What was to be uploaded again, in order.
+    /// The files requested to be uploaded again, in order.
     var reuploads: [SyncAttributes] {
         requests.compactMap { if case .reuploadFile(let upload) = $0 { upload.attributes } else { nil } }
     }

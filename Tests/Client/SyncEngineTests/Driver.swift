@@ -16,23 +16,23 @@ struct Driver {
     var stored = ClientState()
     /// All actions so far.
     var actions: [EngineAction] = []
-    /// The tokens and requests that wait for a reply, the oldest first.
+    /// The tokens and requests that wait for a reply, oldest first.
     var outstanding: [(token: EngineToken, request: ServerRequest)] = []
-    /// The oldest of them.
+    /// The oldest outstanding request.
     var waiting: (token: EngineToken, request: ServerRequest)? { outstanding.first }
-    /// Requests whose outcome the engine does not need any more.
+    /// Requests whose outcome the engine no longer needs.
     var cancelled: [EngineToken] = []
     let maximumTransfers: Int
     /// The token of the last question or delivery.
     var asked: EngineToken?
-    /// The versions that the driver answers an index with.
+    /// The master version in the driver's replies to index requests.
     var masterVersion = MasterVersion(1)
     var rows: [FileInfo] = []
     /// The groups that the server lists.
     var groups = [Driver.group]
     /// The user's permission in them.
     var permission = Permission.admin
-    /// The mark and the master version of the last restoration of the server.
+    /// The mark and the master version of the server's last restoration.
     var restored: (mark: RestoreMark, masterVersion: MasterVersion)?
 
     init(capabilities: ServerCapabilities = .withoutBatches, maximumTransfers: Int = 1) {
@@ -41,7 +41,7 @@ struct Driver {
         perform(engine.launch(at: Self.now))
     }
 
-    /// A member of ``group``, or of several groups, which have some files on the server.
+    /// A member of ``group``, or of several groups, with files on the server.
     static func member(
         of rows: [FileInfo] = [], groups: [SharingGroupUUID] = [Driver.group],
         capabilities: ServerCapabilities = .withoutBatches,
@@ -115,10 +115,10 @@ struct Driver {
                 SyncRequest(sharingGroupUUID: group, reAttemptGoneDownloads: reAttemptGone), at: Self.now))
     }
 
-    /// Answers the oldest request, or another one.
+    /// Answers the oldest request, or the one at `position`.
     mutating func reply(_ reply: ServerReply, at position: Int = 0) {
         guard outstanding.indices.contains(position) else {
-            Issue.record("nothing waits for a reply")
+            Issue.record("no request waits for a reply")
             return
         }
         let token = outstanding.remove(at: position).token
@@ -127,7 +127,7 @@ struct Driver {
 
     mutating func replyIndex() {
         guard case .index(let parameters) = waiting?.request else {
-            Issue.record("no index is asked for, but \(String(describing: waiting?.request))")
+            Issue.record("expected an index request, but got \(String(describing: waiting?.request))")
             return
         }
         let infos = groups.map {
@@ -143,7 +143,7 @@ struct Driver {
         reply(.index(IndexResponse(files: files, sharingGroups: infos)))
     }
 
-    /// Answers everything that is asked, but for questions to the app, until nothing is; commits succeed.
+    /// Answers all requests, but no questions to the app, until none is left; commits succeed.
     mutating func finish(refusing refusals: [FileUUID: ServerReply] = [:]) {
         while let request = waiting?.request {
             switch request {
@@ -172,7 +172,7 @@ struct Driver {
     /// Answers a download with contents.
     mutating func replyFile(_ path: String = "down", text: String? = nil, at position: Int = 0) {
         guard outstanding.indices.contains(position), case .downloadFile = outstanding[position].request else {
-            Issue.record("no download is asked for, but \(String(describing: waiting?.request))")
+            Issue.record("expected a download request, but got \(String(describing: waiting?.request))")
             return
         }
         reply(
@@ -182,7 +182,7 @@ struct Driver {
                     cloudStorageType: .google, contentsChanged: false)), at: position)
     }
 
-    /// Answers what is asked for a download, whatever kind it is, until something is delivered.
+    /// Answers all kinds of download requests until there is a delivery.
     mutating func replyDownloads(texts: [FileUUID: String] = [:]) {
         while asked == nil {
             switch waiting?.request {
@@ -193,7 +193,7 @@ struct Driver {
         }
     }
 
-    /// Answers downloads, and takes what is delivered, until the index is asked for again.
+    /// Answers downloads and accepts deliveries until another request is made.
     mutating func takeAll(texts: [FileUUID: String] = [:]) {
         replyDownloads(texts: texts)
         while asked != nil {
@@ -204,7 +204,7 @@ struct Driver {
 
     mutating func takeDelivery() {
         guard let token = asked else {
-            Issue.record("nothing is delivered")
+            Issue.record("there is no delivery")
             return
         }
         asked = nil
@@ -213,17 +213,17 @@ struct Driver {
 
     mutating func answer(_ resolution: ContentDownloadResolution?) {
         guard let token = asked else {
-            Issue.record("nothing is asked")
+            Issue.record("there is no question")
             return
         }
         asked = nil
         perform(engine.handle(.contentConflictResolved(token, resolution), at: Self.now))
     }
 
-    /// Answers what is asked for contents that the server lacks.
+    /// Answers a question for contents that the server lacks.
     mutating func supply(_ contents: SuppliedContents) {
         guard let token = asked else {
-            Issue.record("nothing is asked")
+            Issue.record("there is no question")
             return
         }
         asked = nil
@@ -237,7 +237,7 @@ struct Driver {
 
     mutating func answer(_ resolutions: [FileUUID: DownloadDeletionResolution]) {
         guard let token = asked else {
-            Issue.record("nothing is asked")
+            Issue.record("there is no question")
             return
         }
         asked = nil
@@ -252,7 +252,7 @@ struct Driver {
         reply(.fileStaged(creationDate: Self.now, updateDate: Self.now), at: position)
     }
 
-    /// Has version 0 of a file committed by another device, and delivered here.
+    /// Another device commits version 0 of a file, which is delivered to this device.
     mutating func download(_ number: Int, text: String? = nil) throws {
         rows.append(Self.row(number, text: text == nil ? nil : 0))
         masterVersion = masterVersion.next
@@ -263,7 +263,7 @@ struct Driver {
         replyIndex()
     }
 
-    /// The process ends, and another one begins with what was stored.
+    /// The process ends, and a new one starts with the stored state.
     mutating func relaunch(capabilities: ServerCapabilities = .withoutBatches) {
         outstanding = []
         asked = nil
@@ -295,7 +295,7 @@ struct Driver {
         perform(try engine.delete(numbers.map { Self.file($0) }, at: Self.now))
     }
 
-    // MARK: What happened
+    // MARK: Recorded actions
 
     var events: [SyncEvent] {
         actions.compactMap { if case .report(let event) = $0 { event } else { nil } }
@@ -313,14 +313,14 @@ struct Driver {
         actions.compactMap { if case .resolveContentConflict(_, let conflict) = $0 { conflict } else { nil } }
     }
 
-    /// The files whose contents the app was asked for, with the version that it has.
+    /// The files whose contents were requested from the app, with the versions that it has.
     var contentRequests: [(file: FileUUID, version: FileVersion)] {
         actions.compactMap {
             if case .askForContents(_, let attributes, let version) = $0 { (attributes.fileUUID, version) } else { nil }
         }
     }
 
-    /// What waits, with the reason.
+    /// The errors of waiting uploads.
     var waits: [SyncError] {
         events.compactMap { if case .singleFileUploadWaiting(_, let error) = $0 { error } else { nil } }
     }
@@ -335,12 +335,12 @@ struct Driver {
         actions.compactMap { if case .send(_, let request) = $0 { request } else { nil } }
     }
 
-    /// The files whose deletion was asked for.
+    /// The files whose deletion was requested.
     var uploadDeletions: [FileUUID] {
         requests.compactMap { if case .uploadDeletion(let file, _, _, _, _) = $0 { file } else { nil } }
     }
 
-    /// The files whose contents were asked for.
+    /// The files whose contents were requested.
     var fileDownloads: [FileUUID] {
         requests.compactMap { if case .downloadFile(let file, _, _, _, _) = $0 { file } else { nil } }
     }
@@ -355,11 +355,11 @@ struct Driver {
 }
 
 extension ServerCapabilities {
-    /// A server on which a commit is a request of its own.
+    /// A server that requires a separate commit request.
     static let withoutBatches = Self(commitID: true, since: true, discardUploads: true, batches: false)
 }
 
-/// The code with which a call is refused; nil if it is not.
+/// The error code with which a call fails; nil if it succeeds.
 func refusal(_ body: () throws -> Void) -> SyncError.Code? {
     do {
         try body()

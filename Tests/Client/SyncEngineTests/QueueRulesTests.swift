@@ -2,11 +2,11 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-@Suite("Rules of queueing")
+@Suite("Rules for queueing")
 struct QueueRulesTests {
     let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
 
-    @Test("An upload without a MIME type is refused, and changes nothing")
+    @Test("An upload without a MIME type is rejected, and changes nothing")
     func noMimeType() throws {
         var driver = try Driver.member()
         let before = driver.engine.state
@@ -17,7 +17,7 @@ struct QueueRulesTests {
         #expect(driver.engine.state == before)
     }
 
-    @Test("Of two uploads of a file before a sync the last one counts")
+    @Test("If a file is uploaded twice before a sync, the last upload counts")
     func replacement() throws {
         var driver = try Driver.member()
 
@@ -28,7 +28,7 @@ struct QueueRulesTests {
         #expect(!driver.engine.uploadsPending)
     }
 
-    @Test("Of an upload and a text before a sync the last one counts", arguments: [true, false])
+    @Test("If a file and its metadata are uploaded before a sync, the last upload counts", arguments: [true, false])
     func textAndFile(textLast: Bool) throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -40,7 +40,7 @@ struct QueueRulesTests {
         #expect(driver.engine.state.items.inOrder.map(\.kind) == [textLast ? .appMetaData : .file])
     }
 
-    @Test("A next version keeps MIME type and file group")
+    @Test("The next version keeps the MIME type and file group")
     func nextVersion() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -54,7 +54,7 @@ struct QueueRulesTests {
         #expect(refusal { try driver.upload(Driver.attributes(2, fileGroup: fileGroup)) } == nil)
     }
 
-    @Test("A text needs a file that the server has, or will have before")
+    @Test("Metadata require a file that the server has, or will have by then")
     func textOfUnknownFile() throws {
         var driver = try Driver.member()
 
@@ -66,7 +66,7 @@ struct QueueRulesTests {
         #expect(refusal { try driver.uploadText(Driver.attributes(1)) } == .badAppMetaData)
     }
 
-    @Test("Deletions are queued all or none")
+    @Test("Either all deletions of a call are queued, or none")
     func deletions() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -77,7 +77,7 @@ struct QueueRulesTests {
         #expect(driver.engine.state.items.isEmpty)
     }
 
-    @Test("After a deletion was queued, nothing else can be queued for the file, also after it is done")
+    @Test("After a file's deletion is queued, nothing else can be queued for it, even after its completion")
     func afterDeletion() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -100,7 +100,7 @@ struct QueueRulesTests {
         #expect(driver.events.contains(.uploadDeletionsCompleted(numberOfFiles: 1)))
     }
 
-    @Test("A file that is deleted before it was ever closed leaves nothing to send")
+    @Test("Deleting a file that was never closed leaves nothing to send")
     func deletedBeforeSync() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -111,7 +111,7 @@ struct QueueRulesTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.deletedLocally == true)
     }
 
-    @Test("A queue is for one sharing group, and a file stays in its own")
+    @Test("A queue belongs to one sharing group, and so does a file")
     func groups() throws {
         var driver = try Driver.member()
         let other = SharingGroupUUID("11111111-0000-4000-8000-000000000002")!
@@ -129,7 +129,7 @@ struct QueueRulesTests {
         #expect(refusal { try driver.upload(Driver.attributes(1)) } == .sharingGroupUUIDInconsistent)
     }
 
-    @Test("While leaving a group is queued, nothing else can be queued for it, nor leaving it twice")
+    @Test("While leaving a group is queued, nothing else can be queued for it, including a second departure")
     func leaving() throws {
         var driver = try Driver.member()
         driver.perform(try driver.engine.removeFromSharingGroup(Driver.group, at: Driver.now))

@@ -2,12 +2,12 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-@Suite("What becomes of changes that are refused")
+@Suite("Handling of rejected changes")
 struct RefusalTests {
     private static let revoked = ServerReply.gone(.authTokenExpiredOrRevoked, appMetaData: nil, nil)
     private static let full = ServerReply.failed(.refused(status: 507, code: "cloud_quota_exceeded"))
 
-    @Test("Every code has a class, and the table of the document is that of the code")
+    @Test("Every code has a class, and the document's table matches the code")
     func classes() {
         #expect(ErrorCode.permissionTooLow.refusalClass == .caller)
         #expect(ErrorCode.cloudRefused.refusalClass == .file)
@@ -18,7 +18,7 @@ struct RefusalTests {
     }
 
     @Test(
-        "What a withdrawn storage refuses waits, is sent after the owner's return, and meets others' changes as a conflict"
+        "Changes for a revoked storage wait, are sent after the owner returns, and can conflict with others' changes"
     )
     func revokedAccess() throws {
         var driver = try Driver.member()
@@ -45,7 +45,7 @@ struct RefusalTests {
         #expect(!driver.engine.uploadsPending && driver.engine.waitingChanges().isEmpty)
     }
 
-    @Test("Behind a withdrawn storage, files of other owners go through, and nothing more is sent to that storage")
+    @Test("With a revoked storage, other owners' files are sent, and nothing more is sent to that storage")
     func otherOwners() throws {
         var driver = try Driver.member()
         for number in 1...3 {
@@ -65,7 +65,7 @@ struct RefusalTests {
         #expect(driver.engine.waitingChanges(of: Driver.group).count == 2)
     }
 
-    @Test("A full storage takes smaller files and deletions, and what does not fit waits")
+    @Test("A full storage accepts smaller files and deletions; files that do not fit wait")
     func fullStorage() throws {
         var driver = try Driver.member()
         try driver.download(9)
@@ -89,7 +89,7 @@ struct RefusalTests {
         #expect(driver.commits.count == 3 && !driver.engine.uploadsPending)
     }
 
-    @Test("The deletion of a file that waits withdraws it")
+    @Test("Deleting a waiting file withdraws it")
     func deletion() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1), size: 900)
@@ -104,7 +104,7 @@ struct RefusalTests {
         #expect(driver.uploadDeletions.isEmpty && driver.fileUploads.count == 1)
     }
 
-    @Test("Newer contents replace what waits, and need not wait behind it")
+    @Test("Newer contents replace waiting ones, and do not wait behind them")
     func replaced() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1, text: "text"), "large", size: 900)
@@ -119,7 +119,7 @@ struct RefusalTests {
         #expect(driver.fileUploads.last?.appMetaData?.contents == "text" && !driver.engine.uploadsPending)
     }
 
-    @Test("A storage that cannot be reached keeps its queue together, and others are sent")
+    @Test("An unreachable storage delays its whole queue; other queues are sent")
     func unreachableStorage() throws {
         var driver = try Driver.member(groups: [Driver.group, Driver.otherGroup])
         try driver.upload(Driver.attributes(1))
@@ -138,7 +138,7 @@ struct RefusalTests {
         #expect(driver.commits.count == 2 && !driver.engine.uploadsPending)
     }
 
-    @Test("Somebody who may only read is refused at once, and what was queued before goes when they may write again")
+    @Test("A read-only member is rejected immediately; changes queued before are sent once writing is permitted")
     func readOnly() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -155,7 +155,7 @@ struct RefusalTests {
         #expect(refusal { try driver.delete(1) } == .permissionDenied)
         try driver.sync()
         driver.finish()
-        #expect(driver.errors.count == 1, "it is reported once")
+        #expect(driver.errors.count == 1, "it is reported only once")
 
         driver.permission = .write
         driver.masterVersion = driver.masterVersion.next
@@ -164,7 +164,7 @@ struct RefusalTests {
         #expect(driver.commits.count == 1 && !driver.engine.uploadsPending)
     }
 
-    @Test("A removed member's changes are kept, and go when they are a member again")
+    @Test("A removed member's changes are kept, and sent once they are a member again")
     func removedMember() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -180,7 +180,7 @@ struct RefusalTests {
         #expect(driver.commits.count == 1 && driver.engine.state.items.isEmpty)
     }
 
-    @Test("A change that the server calls outdated twice, against its own index, is set aside, and the others are sent")
+    @Test("A change that the server twice calls outdated, contradicting its index, is set aside; the others are sent")
     func contradiction() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -194,7 +194,7 @@ struct RefusalTests {
         #expect(driver.commits.count == 1 && !driver.engine.isSyncing && driver.requests.count < 20)
     }
 
-    @Test("A name that the server does not accept is set aside, and the files of its queue are committed")
+    @Test("A name that the server rejects is set aside, and the files of its queue are committed")
     func name() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -213,7 +213,7 @@ struct RefusalTests {
 
 @Suite("Withdrawals and stops")
 struct WithdrawalTests {
-    @Test("A withdrawal cancels the transfer, discards what the server has staged, and commits the others")
+    @Test("A withdrawal cancels the transfer, discards the staged changes, and commits the others")
     func running() throws {
         var driver = try Driver.member(maximumTransfers: 2)
         try driver.upload(Driver.attributes(1))
@@ -251,7 +251,7 @@ struct WithdrawalTests {
         #expect(driver.engine.state.items.isEmpty && driver.commits.isEmpty && !driver.engine.isSyncing)
     }
 
-    @Test("What a commit on its way contains cannot be withdrawn")
+    @Test("A change that is being committed cannot be withdrawn")
     func committing() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -265,7 +265,7 @@ struct WithdrawalTests {
         #expect(driver.commits.count == 1)
     }
 
-    @Test("A stop cancels transfers, ends when they have, and the next sync sends what is left")
+    @Test("A stop cancels transfers and completes once they have ended; the next sync sends the rest")
     func stop() throws {
         var driver = try Driver.member(maximumTransfers: 2)
         try driver.upload(Driver.attributes(1))
@@ -287,7 +287,7 @@ struct WithdrawalTests {
         #expect(driver.commits.count == 1 && !driver.engine.uploadsPending)
     }
 
-    @Test("A stop cancels any request, and a commit that it cuts off is asked about with the next sync")
+    @Test("A stop cancels any request; the next sync asks about an interrupted commit")
     func stopWhileCommitting() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -308,8 +308,8 @@ struct WithdrawalTests {
 
 @Suite("A restored server")
 struct RestorationTests {
-    /// A device that has version 2 of file 1, which the backup has as version 1 at master version 5, and file 2, which it
-    /// does not have.
+    /// A device with version 2 of file 1, which the backup has as version 1 at master version 5, and with file 2, which
+    /// the backup lacks.
     private func restored(changedSince: Bool = false) throws -> Driver {
         var driver = try Driver.member()
         driver.rows = [Driver.row(1, version: 2), Driver.row(2)]
@@ -324,7 +324,7 @@ struct RestorationTests {
         return driver
     }
 
-    @Test("What the device has counts as newer: it is uploaded again, and nothing older is delivered")
+    @Test("The device's files count as newer: they are uploaded again, and nothing older is delivered")
     func newer() throws {
         var driver = try restored()
         let deliveries = driver.deliveries.count
@@ -342,7 +342,7 @@ struct RestorationTests {
         #expect(driver.events.contains(.filesRestored([Driver.file(1), Driver.file(2)])))
     }
 
-    @Test("What the app queues while it is asked is newer than what it supplies")
+    @Test("A change that the app queues while it is asked is newer than the contents it supplies")
     func queuedMeanwhile() throws {
         var driver = try restored()
         try driver.sync()
@@ -357,13 +357,13 @@ struct RestorationTests {
         #expect(driver.fileUploads.map(\.source.path) == ["two", "newest"])
     }
 
-    @Test("What others have changed since is a conflict with what the device has")
+    @Test("Changes made by others since the restoration conflict with the device's files")
     func conflict() throws {
         var driver = try restored(changedSince: true)
         try driver.sync()
         driver.replyIndex()
         guard case .index(let parameters) = driver.waiting?.request else {
-            Issue.record("what has changed since is not asked for")
+            Issue.record("expected a request for the changes since the restoration")
             return
         }
         #expect(parameters.since == MasterVersion(5))
@@ -378,7 +378,7 @@ struct RestorationTests {
         #expect(driver.errors == [.serverRestored], "the app does not supply the other file")
     }
 
-    @Test("A file that was deleted stays deleted, unless others have changed it since", arguments: [true, false])
+    @Test("A deleted file stays deleted, unless others have changed it since", arguments: [true, false])
     func deleted(changedSince: Bool) throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -422,7 +422,7 @@ struct RestorationTests {
         #expect(driver.contentConflicts.map(\.conflictType) == [.uploadDeletion])
     }
 
-    @Test("A device that has seen nothing of what was lost goes on as usual")
+    @Test("A device that has seen no lost changes continues as usual")
     func untouched() throws {
         var driver = try Driver.member()
         driver.rows = [Driver.row(1)]
@@ -440,7 +440,7 @@ struct RestorationTests {
         #expect(!driver.events.contains { if case .serverRestored = $0 { true } else { false } })
     }
 
-    @Test("What the app took in a process that ended before that was noted is known after a restoration")
+    @Test("Files that the app accepted before its process ended, unrecorded, are known after a restoration")
     func takenBefore() throws {
         var driver = try Driver.member()
         driver.rows = [Driver.row(1)]
@@ -466,7 +466,7 @@ struct RestorationTests {
         #expect(driver.deliveries.count == 2 && driver.fileUploads.map(\.source.path) == ["mine"])
     }
 
-    @Test("Without a mark, an index that has gone back is asked for again before it is believed")
+    @Test("Without a mark, an older index is requested again before it is trusted")
     func unmarked() throws {
         var driver = try restored()
         driver.restored = nil
@@ -476,7 +476,7 @@ struct RestorationTests {
         driver.masterVersion = MasterVersion(7)
         driver.rows = [Driver.row(1, version: 2), Driver.row(2)]
         driver.finish()
-        #expect(driver.contentRequests.isEmpty && driver.fileUploads.isEmpty, "a server was only late")
+        #expect(driver.contentRequests.isEmpty && driver.fileUploads.isEmpty, "the index was only outdated")
 
         driver = try restored()
         driver.restored = nil

@@ -2,9 +2,9 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-@Suite("Uploading again after a switch of accounts")
+@Suite("Uploading files again after an account switch")
 struct ReuploadTests {
-    @Test("A confirmed switch uploads all files again, asks whether any still waits, and is over")
+    @Test("A confirmed switch uploads all files again, asks whether any still wait, and finishes")
     func wholeSwitch() throws {
         var driver = try Driver.switching(1, 2)
         driver.replyIndex()
@@ -29,7 +29,7 @@ struct ReuploadTests {
         #expect(driver.commits.isEmpty)
     }
 
-    @Test("While files wait elsewhere, the switch goes on, and is asked about after the next sync")
+    @Test("While files wait on other devices, the switch continues, and its state is requested after the next sync")
     func filesElsewhere() throws {
         var driver = try Driver.switching(1)
         driver.replyIndex()
@@ -54,7 +54,7 @@ struct ReuploadTests {
         #expect(driver.reuploads.map(\.fileUUID) == [1, 3, 2, 4].map(Driver.file))
     }
 
-    @Test("A process that ends takes up where it was, without a request by the app")
+    @Test("After the process ends, the next one resumes without a request from the app")
     func relaunch() throws {
         var driver = try Driver.switching(1, 2)
         driver.replyIndex()
@@ -88,7 +88,7 @@ struct ReuploadTests {
         #expect(driver.engine.account?.switchID == Driver.switchID)
     }
 
-    @Test("A switch of another device's takes the place of a proposal")
+    @Test("Another device's switch replaces a proposal")
     func overtaken() throws {
         var driver = try Driver.member()
         try driver.engine.adopt(Driver.reported(0))
@@ -100,7 +100,7 @@ struct ReuploadTests {
         #expect(driver.engine.account?.phase == nil && driver.engine.account?.switchID == nil)
     }
 
-    @Test("A switch without files is over at once")
+    @Test("A switch without files finishes immediately")
     func withoutFiles() throws {
         var driver = try Driver.member()
         try driver.engine.adopt(Driver.reported(0))
@@ -111,7 +111,7 @@ struct ReuploadTests {
     }
 
     @Test(
-        "What the app lacks or the server refuses does not keep the others, and is asked for again when resumed",
+        "Files that the app lacks or the server rejects do not block others, and are requested again when resumed",
         arguments: [
             (ServerReply.reuploaded(.notAvailable), ReuploadItem.Status.unavailable),
             (.failed(.localFile), .unavailable), (.reuploaded(.differentVersion), .superseded),
@@ -135,7 +135,7 @@ struct ReuploadTests {
     }
 
     @Test(
-        "A storage that is full or closed ends the sync with what helps, and the files go on waiting",
+        "A full or closed storage ends the sync with a remedy, and the files keep waiting",
         arguments: [
             (
                 ServerReply.failed(.refused(status: 507, code: "cloud_quota_exceeded")), SyncError.Code.storageFull,
@@ -154,7 +154,7 @@ struct ReuploadTests {
     }
 
     @Test(
-        "A failing server is tried five times for a file, then the others are uploaded; a lost connection never counts")
+        "After five server failures for a file, the others are uploaded; lost connections never count")
     func failingServer() throws {
         var driver = try Driver.switching(1, 2)
         driver.replyIndex()
@@ -176,7 +176,7 @@ struct ReuploadTests {
         #expect(driver.reuploads.last?.fileUUID == Driver.file(2) && driver.engine.isSyncing)
     }
 
-    @Test("A pause starts no further uploads, downloads and ordinary uploads go on")
+    @Test("A pause starts no further uploads; downloads and ordinary uploads continue")
     func pause() throws {
         var driver = try Driver.switching(1, 2)
         driver.replyIndex()
@@ -198,7 +198,7 @@ struct ReuploadTests {
         #expect(driver.reuploads.last?.fileUUID == Driver.file(2))
     }
 
-    @Test("While a further switch is proposed, and after it was withdrawn, the one before goes on and ends by itself")
+    @Test("While a second switch is proposed, and after its withdrawal, the first one continues and finishes")
     func furtherProposal() throws {
         var driver = try Driver.switching(1, 2)
         driver.replyIndex()
@@ -219,7 +219,7 @@ struct ReuploadTests {
         #expect(driver.engine.account?.phase == nil)
     }
 
-    @Test("A switch that ends while a further one is proposed leaves the proposal")
+    @Test("A switch that finishes while a second one is proposed leaves the proposal")
     func endsDuringProposal() throws {
         var driver = try Driver.switching(1)
         driver.engine.noteProposal(Driver.furtherSwitchID, isConfirmed: false)
@@ -236,7 +236,7 @@ struct ReuploadTests {
         #expect(driver.engine.account?.phase == nil && driver.engine.account?.switchID == nil)
     }
 
-    @Test("What the server says of a switch ends no further one that was carried out meanwhile")
+    @Test("The end of a switch does not end a second one that was carried out meanwhile")
     func lateSettlement() throws {
         var driver = try Driver.switching(1)
         driver.replyIndex()
@@ -244,7 +244,7 @@ struct ReuploadTests {
         #expect(driver.waiting?.request == .settleAccountSwitch(Driver.switchID))
         driver.engine.noteProposal(Driver.furtherSwitchID, isConfirmed: false)
         _ = try driver.engine.noteConfirmation()
-        // The reply to the confirmation is lost; that it was carried out becomes known before the other reply.
+        // The reply to the confirmation is lost; the new epoch is learned before the other reply arrives.
         try driver.engine.adopt(Driver.reported(2))
         driver.perform([])
 
@@ -254,7 +254,7 @@ struct ReuploadTests {
         #expect(driver.engine.account?.switchID == Driver.furtherSwitchID)
     }
 
-    @Test("The confirmation of a further switch ends the one before")
+    @Test("Confirming a second switch ends the first one")
     func furtherConfirmation() throws {
         var driver = try Driver.switching(1)
         driver.engine.noteProposal(Driver.furtherSwitchID, isConfirmed: false)
@@ -266,7 +266,7 @@ struct ReuploadTests {
         #expect(driver.engine.account?.formerSwitchID == nil)
     }
 
-    @Test("Files that wait come before ordinary uploads of the group")
+    @Test("Waiting files come before the group's ordinary uploads")
     func order() throws {
         var driver = try Driver.switching(1)
         try driver.upload(Driver.attributes(5))
@@ -279,7 +279,7 @@ struct ReuploadTests {
         #expect(driver.fileUploads.map(\.fileUUID) == [Driver.file(5)])
     }
 
-    @Test("Files of others, and files of which the device has an older version, are left to others")
+    @Test("Others' files, and files of which the device has an older version, are left to other devices")
     func notOurs() throws {
         var driver = try Driver.switching(1, 2)
         driver.rows = [
@@ -294,7 +294,7 @@ struct ReuploadTests {
         #expect(driver.engine.state.directory[Driver.file(2)]?.isAwaited == true)
     }
 
-    @Test("Whoever may write only later uploads then what waits, although the index does not list it again")
+    @Test("A device that may write only later then uploads waiting files, even if the index does not repeat them")
     func permissionLater() throws {
         var driver = try Driver.switching(1)
         driver.permission = .read
@@ -310,7 +310,7 @@ struct ReuploadTests {
         #expect(driver.reuploads.map(\.fileUUID) == [Driver.file(1)])
     }
 
-    @Test("A file that somebody else brought back is not uploaded")
+    @Test("A file that somebody else restored is not uploaded")
     func broughtBack() throws {
         var driver = try Driver.switching(1, 2)
         driver.replyIndex()

@@ -2,9 +2,9 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-@Suite("Files that the server moves after a switch of accounts")
+@Suite("Files that the server moves after an account switch")
 struct ServerMoveTests {
-    @Test("While the server moves the files, they are left to it, and only what it leaves is uploaded")
+    @Test("While the server moves files, the device leaves them alone; it uploads only the remaining ones")
     func serverMoves() throws {
         var driver = try Driver.switching(1, 2, isMovedByServer: true)
         driver.replyIndex()
@@ -15,7 +15,7 @@ struct ServerMoveTests {
         #expect(!driver.engine.isSyncing)
         driver.relaunch()
 
-        // What the server has moved does not raise the master version.
+        // Files moved by the server do not raise the master version.
         driver.rows = [Driver.row(1), Driver.row(2, awaits: true)]
         try driver.sync()
         #expect(driver.waiting?.request == .index(.init(sharingGroupUUID: Driver.group, since: nil)))
@@ -29,7 +29,7 @@ struct ServerMoveTests {
         #expect(driver.engine.account?.phase == nil)
     }
 
-    @Test("When the app learns that the server has stopped, the device goes on by itself")
+    @Test("Once the app learns that the server has stopped, the device continues automatically")
     func serverStops() throws {
         var driver = try Driver.switching(1, isMovedByServer: true)
         driver.replyIndex()
@@ -43,7 +43,7 @@ struct ServerMoveTests {
         #expect(driver.reuploads.map(\.fileUUID) == [Driver.file(1)])
     }
 
-    @Test("A file that is downloaded from the former storage waits all the same, and is uploaded again from here")
+    @Test("A file downloaded from the former storage still waits, and is uploaded again from here")
     func fromFormerStorage() throws {
         var driver = try Driver.member()
         driver.rows = [Driver.row(1, awaits: true)]
@@ -72,7 +72,7 @@ struct ServerMoveTests {
     }
 
     @Test(
-        "Another device, and one that lost the reply to the confirmation, ask as well; a server without moves moves none"
+        "Another device, and one that lost the confirmation's reply, ask too; older servers move nothing"
     )
     func othersAsk() throws {
         var driver = try Driver.member()

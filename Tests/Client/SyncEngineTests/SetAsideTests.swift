@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Uploads that fail permanently")
 struct SetAsideTests {
-    /// Two files in one queue, the first of which is refused for good.
+    /// Two files in one queue, the first of which is permanently rejected.
     private func refused(
         _ failure: RequestFailure = .refused(status: 413, code: "body_too_large"), text: String? = nil
     ) throws -> Driver {
@@ -18,7 +18,7 @@ struct SetAsideTests {
         return driver
     }
 
-    /// A file on the server, a change of which is set aside.
+    /// A file on the server, with a change that is set aside.
     private func refusedChange() throws -> Driver {
         var driver = try Driver.member()
         try driver.download(1)
@@ -31,7 +31,7 @@ struct SetAsideTests {
         return driver
     }
 
-    /// Answers what is asked until everything is committed.
+    /// Answers all requests until everything is committed.
     private func finish(_ driver: inout Driver) { driver.finish() }
 
     private func failures(_ driver: Driver) -> [SyncError] {
@@ -60,14 +60,14 @@ struct SetAsideTests {
     func stagedBefore() throws {
         var driver = try refused()
         guard case .getUploads = driver.waiting?.request else {
-            Issue.record("what is staged is not asked for")
+            Issue.record("expected a request for the staged changes")
             return
         }
         driver.reply(.uploads([Driver.row(1)]))
         #expect(driver.waiting?.request == .discardUploads(Driver.group, [Driver.file(1)]))
     }
 
-    @Test("It survives the process, is sent when the app retries it, and leaves nothing")
+    @Test("The change survives the process, is sent when the app retries it, and leaves nothing behind")
     func retried() throws {
         var driver = try refused(text: "text")
         finish(&driver)
@@ -99,7 +99,7 @@ struct SetAsideTests {
         }
     }
 
-    @Test("A new upload, or the deletion of the file, replaces it", arguments: [true, false])
+    @Test("A new upload or the file's deletion replaces it", arguments: [true, false])
     func replaced(isDeleted: Bool) throws {
         var driver = try refused()
         finish(&driver)
@@ -116,7 +116,7 @@ struct SetAsideTests {
         #expect(driver.fileUploads.count == (isDeleted ? 2 : 3))
     }
 
-    @Test("Newer queued contents replace it, with its text; nothing is reported")
+    @Test("Newer queued contents replace it, with its metadata; nothing is reported")
     func superseded() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1, text: "text"), "large")
@@ -154,7 +154,7 @@ struct SetAsideTests {
         #expect(driver.fileUploads.last?.appMetaData?.contents == "text" && driver.engine.state.items.isEmpty)
     }
 
-    @Test("A text between contents that are refused and newer ones is sent with those; nothing is reported")
+    @Test("Metadata queued between rejected contents and newer ones are sent with the latter; nothing is reported")
     func textBetween() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1, text: "first"), "large")
@@ -173,7 +173,7 @@ struct SetAsideTests {
         #expect(failures(driver).isEmpty && driver.engine.state.items.isEmpty)
     }
 
-    @Test("Queued again, it is the file's last change, with the newest text; a text in progress precedes it")
+    @Test("When retried, it is the file's last change, with the newest metadata, after a metadata upload in progress")
     func retriedBehindText() throws {
         var driver = try refusedChange()
         try driver.uploadText(Driver.attributes(1, text: "first"))
@@ -186,7 +186,7 @@ struct SetAsideTests {
         #expect(pending.map(\.appMetaData) == ["first", "second"])
     }
 
-    @Test("The answer to a conflict does not drop what was queued again since the question")
+    @Test("The answer to a conflict does not drop changes queued again since the question")
     func retriedDuringConflict() throws {
         var driver = try refusedChange()
         try driver.uploadText(Driver.attributes(1, text: "mine"))
@@ -204,7 +204,7 @@ struct SetAsideTests {
         #expect(pending.map(\.source?.path) == ["large"])
     }
 
-    @Test("A rejected upload of a file deleted since is not reported")
+    @Test("A rejected upload of a file that has since been deleted is not reported")
     func deletedSince() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1), "large")
@@ -220,7 +220,7 @@ struct SetAsideTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.deletedLocally == true)
     }
 
-    @Test("A store that cannot be written does not cause an upload to be set aside")
+    @Test("An upload is not set aside because the store cannot be written")
     func localStore() throws {
         let driver = try refused(.localStore)
         #expect(driver.errors == [.storeError] && driver.engine.uploadsPending && failures(driver).isEmpty)

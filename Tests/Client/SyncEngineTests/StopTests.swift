@@ -8,7 +8,7 @@ struct StopTests {
         driver.perform(driver.engine.stop())
     }
 
-    @Test("A stop right after the start keeps an upload from being sent, and a later sync sends it")
+    @Test("A stop right after the start prevents an upload; a later sync sends it")
     func beforeUpload() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -28,7 +28,7 @@ struct StopTests {
         #expect(!driver.engine.uploadsPending)
     }
 
-    @Test("After a stop before, or between, two downloads the next sync fetches the rest, nothing twice")
+    @Test("After a stop before or between two downloads, the next sync fetches only the rest")
     func downloads() throws {
         var driver = try Driver.member(of: [Driver.row(1), Driver.row(2)])
         try driver.sync()
@@ -52,7 +52,7 @@ struct StopTests {
         #expect(driver.engine.state.downloads.isEmpty)
     }
 
-    @Test("After a stop between two deletions only the second one is sent")
+    @Test("After a stop between two deletions, only the second one is sent")
     func deletions() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -75,7 +75,7 @@ struct StopTests {
         #expect([1, 2].allSatisfy { driver.engine.state.directory[Driver.file($0)]?.deletedLocally == true })
     }
 
-    @Test("Two stops with two resumptions lose nothing")
+    @Test("Two stops and two resumptions lose nothing")
     func twice() throws {
         var driver = try Driver.member(of: [Driver.row(1)])
         try driver.upload(Driver.attributes(2))
@@ -104,7 +104,7 @@ struct StopTests {
         #expect(!driver.engine.uploadsPending)
     }
 
-    @Test("A file deleted by others after a stop is never delivered, and leaves nothing")
+    @Test("A file deleted by others after a stop is never delivered, and leaves nothing behind")
     func deletedMeanwhile() throws {
         var driver = try Driver.member(of: [Driver.row(1), Driver.row(2)])
         try driver.sync()
@@ -125,7 +125,7 @@ struct StopTests {
         #expect(driver.engine.state.directory[Driver.file(2)]?.deletedLocally == true)
     }
 
-    @Test("A stopped sync of one group does not send again what it staged, after another group was synced")
+    @Test("A stopped sync of one group does not send its staged changes again after another group was synced")
     func otherGroup() throws {
         var driver = try Driver.member(groups: [Driver.group, Driver.otherGroup])
         try driver.upload(Driver.attributes(1))
@@ -141,7 +141,7 @@ struct StopTests {
         driver.reply(.uploads([]))
         driver.replyStaged()
         driver.reply(.committed(numberUploadsTransferred: 1))
-        // What is closed is sent without being asked for.
+        // A closed queue is sent without a request.
         driver.replyIndex()
         driver.replyStaged()
         driver.reply(.committed(numberUploadsTransferred: 2))

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A sync, step by step")
 struct SyncTests {
-    @Test("With nothing to do it starts and ends once")
+    @Test("With nothing to do, a sync starts and ends once")
     func nothing() throws {
         var driver = try Driver.member()
         let before = driver.events.count
@@ -51,7 +51,7 @@ struct SyncTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.fileVersion == FileVersion(0))
     }
 
-    @Test("Files of a file group are delivered together, others alone")
+    @Test("Files of a file group are delivered together, others individually")
     func fileGroups() throws {
         let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
         var driver = try Driver.member()
@@ -69,7 +69,7 @@ struct SyncTests {
         #expect(driver.engine.sharingGroups.first?.syncNeeded == false)
     }
 
-    @Test("Two files are staged one after the other, and committed together")
+    @Test("Two files are staged one after the other and committed together")
     func twoUploads() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -124,7 +124,7 @@ struct SyncTests {
         #expect(driver.actions.count == before)
     }
 
-    @Test("After another master version at the commit all is staged again, in the same versions")
+    @Test("If the master version changed by the time of the commit, everything is staged again with the same versions")
     func staleCommit() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -144,7 +144,7 @@ struct SyncTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.fileVersion == .first)
     }
 
-    @Test("Endless changes by others delay the sync, then end it with an error from which a later one recovers")
+    @Test("Endless changes by others delay the sync, then end it with an error; a later sync recovers")
     func livelock() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -167,7 +167,7 @@ struct SyncTests {
         #expect(driver.engine.uploadsPending)
     }
 
-    @Test("Bytes that arrived are not fetched again after another master version")
+    @Test("Downloaded files are not fetched again after the master version changed")
     func keptBytes() throws {
         let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
         var driver = try Driver.member()
@@ -189,7 +189,7 @@ struct SyncTests {
         #expect(driver.engine.state.transfers.isEmpty)
     }
 
-    @Test("A delivery that was not acknowledged is repeated, before anything else")
+    @Test("An unacknowledged delivery is repeated before anything else")
     func redelivery() throws {
         var driver = try Driver.member()
         driver.rows = [Driver.row(1)]
@@ -203,7 +203,7 @@ struct SyncTests {
         #expect(driver.requests.filter { if case .downloadFile = $0 { true } else { false } }.count == 1)
     }
 
-    @Test("A staged change that the client does not know is withdrawn before a commit")
+    @Test("A staged change unknown to the client is withdrawn before a commit")
     func unknownStaged() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -236,7 +236,7 @@ struct SyncTests {
         #expect(driver.fileUploads.last?.fileUUID == Driver.file(1))
     }
 
-    @Test("A server without DiscardUploads is reported by the client")
+    @Test("The client reports a server without DiscardUploads")
     func cannotWithdraw() throws {
         var driver = try Driver.member(capabilities: .none)
         try driver.upload(Driver.attributes(1))
@@ -248,7 +248,7 @@ struct SyncTests {
         #expect(driver.engine.uploadsPending)
     }
 
-    @Test("An upload that finds no storage waits, and nothing is committed for it alone")
+    @Test("An upload without a storage waits, and is not committed alone")
     func refusedUpload() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -264,7 +264,7 @@ struct SyncTests {
     }
 
     @Test(
-        "Every failure ends the sync with one error, and a later sync goes on",
+        "Every failure ends the sync with one error, and a later sync continues",
         arguments: [
             RequestFailure.unreachable, .serverDown(message: "closed"), .refused(status: 500, code: "internal"),
             .signInRequired,
@@ -286,7 +286,7 @@ struct SyncTests {
         #expect(!driver.engine.uploadsPending)
     }
 
-    @Test("A server that is too old blocks every sync at once")
+    @Test("A server that is too old blocks all syncs")
     func tooOld() throws {
         var driver = try Driver.member()
         try driver.sync()
@@ -299,7 +299,7 @@ struct SyncTests {
         #expect(!driver.engine.isSyncing)
     }
 
-    @Test("A group that was just created survives a list of groups that does not have it yet")
+    @Test("A newly created group survives a list of groups that does not contain it yet")
     func createdGroup() throws {
         var driver = try Driver.member()
         let group = SharingGroupUUID("11111111-0000-4000-8000-000000000002")!
@@ -316,7 +316,7 @@ struct SyncTests {
         #expect(driver.commits.isEmpty)
     }
 
-    @Test("A list shows that a group is created, although the reply was lost, and what others did in it since")
+    @Test("After a lost reply, the list shows that a group was created, and others' changes in it since")
     func listedCreation() throws {
         var driver = try Driver.member()
         let group = SharingGroupUUID("11111111-0000-4000-8000-000000000002")!
@@ -338,7 +338,7 @@ struct SyncTests {
         #expect(driver.engine.sharingGroups.allSatisfy { $0.sharingGroupUUID != group || !$0.syncNeeded })
     }
 
-    @Test("A list does not create what is not closed yet")
+    @Test("A list does not create a group that is not closed yet")
     func listedBeforeCreation() throws {
         var driver = try Driver.member()
         let group = SharingGroupUUID("11111111-0000-4000-8000-000000000002")!
@@ -353,7 +353,7 @@ struct SyncTests {
         #expect(driver.waiting?.request == .createSharingGroup(group, name: "New"))
     }
 
-    @Test("A group that is no longer listed is lost: its queues become dead, once reported")
+    @Test("A group that is no longer listed is lost: its queues are dead, and reported once")
     func lostGroup() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -366,7 +366,8 @@ struct SyncTests {
         #expect(refusal { try driver.sync() } == .notAMember)
     }
 
-    @Test("A reset is refused during a sync, and leaves nothing afterwards", arguments: [ResetType.tracking, .all])
+    @Test(
+        "A reset is rejected during a sync; otherwise it leaves nothing behind", arguments: [ResetType.tracking, .all])
     func reset(type: ResetType) throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -409,7 +410,7 @@ struct LostCommitTests {
         return driver
     }
 
-    @Test("Is repeated unchanged where the server recognises it")
+    @Test("A commit is repeated unchanged if the server recognises it")
     func replay() throws {
         var driver = try lost(.withoutBatches)
 
@@ -420,7 +421,8 @@ struct LostCommitTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.fileVersion == .first)
     }
 
-    @Test("Is found in the index, without downloading or asking about our own file", arguments: [true, false])
+    @Test(
+        "The commit is found in the index, without downloading or asking about our own file", arguments: [true, false])
     func detection(hasExtensions: Bool) throws {
         var driver = try lost(hasExtensions ? .withoutBatches : .none)
         driver.masterVersion = MasterVersion(2)
@@ -435,7 +437,7 @@ struct LostCommitTests {
         #expect(!driver.engine.isSyncing)
     }
 
-    @Test("Is sent again if it did not happen")
+    @Test("The commit is sent again if it did not take place")
     func notCommitted() throws {
         var driver = try lost(.none)
         driver.replyIndex()
@@ -444,7 +446,7 @@ struct LostCommitTests {
         #expect(driver.commits.count == 1 || driver.fileUploads.count == 2)
     }
 
-    @Test("That contained less than was staged does not count as done")
+    @Test("A commit that contained less than was staged does not count as complete")
     func partial() throws {
         var driver = try lost(.withoutBatches)
         driver.reply(.committed(numberUploadsTransferred: 0))

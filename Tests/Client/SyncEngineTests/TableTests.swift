@@ -2,7 +2,7 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-/// The same numbers in each run; constants by Donald Knuth, MMIX.
+/// Reproducible pseudorandom numbers; constants by Donald Knuth, MMIX.
 private struct Numbers: RandomNumberGenerator {
     private var state: UInt64
 
@@ -21,7 +21,7 @@ struct TableTests {
     private let queues = (1...3).map { RowID<UploadQueue>($0) }
     private let statuses = [UploadItem.Status.notStarted, .delayed, .uploading, .uploaded]
 
-    @Test("An index finds what a scan of all rows finds, whatever happens to the rows")
+    @Test("An index finds the same rows as a full scan, after any sequence of changes")
     func agreement() throws {
         var random = Numbers(seed: 7)
         var table = Table<UploadItem>()

@@ -2,9 +2,9 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-@Suite("What the client keeps track of")
+@Suite("Client tracking")
 struct TrackingTests {
-    @Test("Queues are closed in order, and the oldest one is sent first")
+    @Test("Queues are closed in order, and the oldest is sent first")
     func queues() throws {
         var driver = try Driver.member()
         let open = try #require(driver.engine.state.openQueue)
@@ -34,7 +34,7 @@ struct TrackingTests {
         #expect(remaining.map(\.fileUUID) == [Driver.file(2)])
     }
 
-    @Test("A launch removes changes that lost their queue, and their copies")
+    @Test("A launch removes changes without a queue, and their copies")
     func leftovers() throws {
         var driver = try Driver.member()
         let location = LocalFileLocation(base: .library, path: "copy")

@@ -2,7 +2,7 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-/// Several uploads, or downloads, at the same time.
+/// Several simultaneous uploads or downloads.
 @Suite struct TransferTests {
     private static func member(_ files: Int) throws -> Driver {
         try Driver.member(of: (1...files).map { Driver.row($0) }, maximumTransfers: 4)
@@ -23,7 +23,7 @@ import Testing
         driver.replyIndex()
         #expect(driver.fileDownloads == (1...4).map(Driver.file))
         driver.replyFile("down3", at: 2)
-        #expect(driver.fileDownloads == (1...5).map(Driver.file), "a free place is taken while the app gets a delivery")
+        #expect(driver.fileDownloads == (1...5).map(Driver.file), "a free slot is used during a delivery")
         #expect(driver.deliveries.map { $0.map(\.attributes.fileUUID) } == [[Driver.file(3)]])
     }
 
@@ -46,7 +46,7 @@ import Testing
             replies += 1
             driver.replyFile("down\(replies)")
         }
-        #expect(replies < 10, "the app has taken none yet")
+        #expect(replies < 10, "the app has accepted none yet")
         driver.takeAll()
         driver.replyIndex()
         #expect(driver.deliveries.count == 20)
@@ -69,19 +69,19 @@ import Testing
         driver.replyIndex()
         driver.reply(.stale(current: MasterVersion(9)), at: 1)
         #expect(driver.cancelled.count == 3)
-        #expect(driver.outstanding.count == 3, "nothing new begins")
+        #expect(driver.outstanding.count == 3, "no new transfer starts")
         driver.replyFile("down1")
         driver.reply(.failed(.unreachable))
         driver.reply(.stale(current: MasterVersion(9)))
         guard case .index = driver.waiting?.request else {
-            Issue.record("the index is asked for, after all of them")
+            Issue.record("expected an index request after all transfers")
             return
         }
         #expect(driver.engine.restarts == 1)
         #expect(driver.errors == [])
         driver.masterVersion = MasterVersion(9)
         driver.replyIndex()
-        #expect(driver.fileDownloads.filter { $0 == Driver.file(1) }.count == 1, "its bytes are here")
+        #expect(driver.fileDownloads.filter { $0 == Driver.file(1) }.count == 1, "its contents are already here")
     }
 
     @Test func aFailureWaitsForTheOthersAndTheirDelivery() throws {
@@ -89,7 +89,7 @@ import Testing
         try driver.sync()
         driver.replyIndex()
         driver.reply(.failed(.refused(status: 502, code: "cloud_unavailable")))
-        #expect(driver.errors == [], "three go on")
+        #expect(driver.errors == [], "three continue")
         #expect(driver.cancelled == [])
         for number in 2...4 { driver.replyFile("down\(number)") }
         #expect(driver.fileDownloads.count == 4)
@@ -205,7 +205,7 @@ import Testing
         #expect(driver.commits.isEmpty)
         driver.replyStaged()
         guard case .getUploads = driver.waiting?.request else {
-            Issue.record("what is staged is looked at once nothing is under way")
+            Issue.record("expected a request for the staged changes once no transfer is in progress")
             return
         }
         driver.reply(.uploads([Driver.row(1), Driver.row(3)]))

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Uploads and deletions combined with others")
 struct UploadTests {
-    @Test("After another master version between two uploads both are sent with it, and committed together")
+    @Test("If the master version changes between two uploads, both are sent with the new one and committed together")
     func staleUpload() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -30,7 +30,7 @@ struct UploadTests {
         #expect([1, 2].allSatisfy { driver.engine.state.directory[Driver.file($0)]?.fileVersion == .first })
     }
 
-    @Test("After another master version at a deletion the upload beside it is repeated too, and both count once")
+    @Test("If the master version changes at a deletion, its upload is repeated, too, and both count once")
     func staleDeletion() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -56,7 +56,7 @@ struct UploadTests {
     }
 
     @Test(
-        "The deletion of a file out of reach is staged anew if it was staged for an older version of the file",
+        "An unavailable file's deletion is staged again if it was staged for an older version",
         arguments: [false, true])
     func outdatedDeletion(isRelaunched: Bool) throws {
         var driver = try Driver.member()
@@ -93,7 +93,7 @@ struct UploadTests {
                     sharingGroupUUID: Driver.group))
     }
 
-    @Test("An upload and a deletion that are closed one after the other happen in that order")
+    @Test("An upload and a deletion, closed one after the other, happen in that order")
     func uploadThenDeletion() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -116,7 +116,8 @@ struct UploadTests {
         #expect(!driver.engine.uploadsPending)
     }
 
-    @Test("Two deletions in one sync are both committed, queued one by one or at once", arguments: [true, false])
+    @Test(
+        "Two deletions in one sync are both committed, whether queued separately or together", arguments: [true, false])
     func deletions(atOnce: Bool) throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -139,7 +140,7 @@ struct UploadTests {
         #expect([1, 2].allSatisfy { driver.engine.state.directory[Driver.file($0)]?.deletedLocally == true })
     }
 
-    @Test("Accepting drops both of two queued versions")
+    @Test("Accepting drops both queued versions")
     func acceptDropsTwoVersions() throws {
         var driver = try Driver.member()
         try driver.download(1)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SyncErrorSentences
 
-@Suite("Errors in words")
+@Suite("Sentences for errors")
 struct ErrorSentencesTests {
     private let sentences = ErrorSentences(
         ErrorSentences.Remedies(signIn: "app in", createGroup: "app create", join: "app join", listGroups: "app groups")
@@ -19,7 +19,7 @@ struct ErrorSentencesTests {
         return text.matches(of: #/static let \w+ = (?:Self|Code)\(rawValue: "(\w+)"\)/#).map { String($0.output.1) }
     }
 
-    @Test("Each code of the library has a sentence, which is not the code")
+    @Test("Each code of the library has a sentence, which differs from the code")
     func libraryCodes() throws {
         let codes = try Self.codes("SyncEngine/Values/SyncError.swift")
         #expect(codes.count > 40)
@@ -33,7 +33,7 @@ struct ErrorSentencesTests {
         }
     }
 
-    @Test("Each code of a sign-in has a sentence")
+    @Test("Each sign-in code has a sentence")
     func signInCodes() throws {
         let codes = try Self.codes("SyncAccounts/SignInError.swift")
         #expect(codes.count > 8)
@@ -42,7 +42,7 @@ struct ErrorSentencesTests {
         }
     }
 
-    @Test("Each refusal of a server has a sentence that tells what to do, with the server's code behind it")
+    @Test("Each server error has a sentence that says what to do, followed by the server's code")
     func refusals() {
         for code in ErrorCode.allCases {
             var error = SyncError(.requestRefused)
@@ -53,7 +53,7 @@ struct ErrorSentencesTests {
         }
     }
 
-    @Test("What no sync server would answer, and codes of newer servers, are said to be that")
+    @Test("Replies that no sync server sends, and codes of newer servers, are reported as such")
     func unknown() {
         var error = SyncError(.requestRefused)
         error.status = 404
@@ -67,7 +67,7 @@ struct ErrorSentencesTests {
         #expect(sentences.sentence(for: SyncError(SyncError.Code(rawValue: "new"))).hasSuffix("(new)"))
     }
 
-    @Test("Remedies are those of the program, and what an error carries is told")
+    @Test("Remedies are those of the program, and the error's details are included")
     func details() {
         #expect(sentences.sentence(for: SyncError(.signInRequired)).contains("app in"))
         #expect(sentences.notYetUser.contains("app create") && sentences.notYetUser.contains("app join"))
@@ -80,7 +80,7 @@ struct ErrorSentencesTests {
         #expect(sentences.sentence(for: SyncError(.noUser)) == "\(sentences.notYetUser) (noUser)")
     }
 
-    @Test("Of a message only one line of printable text is told")
+    @Test("Only one line of printable text of a message is shown")
     func foreignMessage() {
         var down = SyncError(.serverDown)
         down.message = "Closed\u{1B}[2J\n\t until\u{202E} ten\u{0}"
@@ -91,7 +91,7 @@ struct ErrorSentencesTests {
         #expect((sentences.known(down)?.count ?? 0) < 400)
     }
 
-    @Test("Whose storage it is decides who has to do something")
+    @Test("The storage's owner determines who is asked to act")
     func storages() throws {
         for code in [SyncError.Code.storageFull, .storageUnauthorized] {
             var texts: Set<String> = []
@@ -111,7 +111,7 @@ struct ErrorSentencesTests {
     }
 
     @Test(
-        "When the server expects the next attempt is told, if trying again is what helps",
+        "The time of the next attempt is included if retrying helps",
         arguments: [
             (.seconds(1), "1 second"), (.milliseconds(29_500), "30 seconds"), (.seconds(600), "10 minutes"),
             (.seconds(86_400), "24 hours"),

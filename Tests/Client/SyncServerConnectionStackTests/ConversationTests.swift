@@ -10,7 +10,7 @@ struct ConversationTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("Signing in: no user yet, a user, no user again")
+    @Test("Signing in: an unknown user, a user, and the user removed")
     func signIn() async throws {
         let phone = try Phone(server.newcomer())
         #expect(try await phone.connection.healthCheck().serverUptime > 0)
@@ -19,7 +19,7 @@ struct ConversationTests {
         let user = try await phone.connection.addUser(
             AddUserRequest(sharingGroupUUID: phone.group, cloudFolderName: "Folder"))
         guard case .user(let known) = try await phone.connection.checkCredentials() else {
-            Issue.record("no user")
+            Issue.record("expected a user")
             return
         }
         #expect(known.userID == user.userID)
@@ -58,7 +58,7 @@ struct ConversationTests {
         let phone = try await Phone.signedUp(server)
         let old = try await phone.publish(Data("old".utf8), masterVersion: 0)
         guard case .changed(let whole, let tag?) = try await phone.index() else {
-            Issue.record("no tag")
+            Issue.record("expected a tag")
             return
         }
         #expect(whole.sharingGroups.map(\.sharingGroupName) == ["Tom & Jerry + 100 %"])
@@ -82,7 +82,7 @@ struct ConversationTests {
         #expect(error?.requestID != nil)
     }
 
-    @Test("Another master version is a result, and nothing is done")
+    @Test("A stale master version is a result, and nothing is changed")
     func stale() async throws {
         let phone = try await Phone.signedUp(server)
         let uuid = try await phone.publish(Data("one".utf8), masterVersion: 0)
@@ -115,7 +115,7 @@ struct ConversationTests {
             case .stale(current) = try await connection.removeSharingGroup(
                 RemoveSharingGroupRequest(sharingGroupUUID: group, masterVersion: wrong))
         else {
-            Issue.record("not stale")
+            Issue.record("expected a stale result")
             return
         }
         #expect(try await connection.uploads(in: group).isEmpty)
@@ -150,7 +150,7 @@ struct ConversationTests {
             RevokeSharingInvitationRequest(sharingGroupUUID: group, sharingInvitationUUID: code))
         #expect(try await facebook.connection.redeemSharingInvitation(redeem) == .invitationUnknown)
 
-        // Members: joining has raised the master version.
+        // Members; the joining has raised the master version.
         let members = try await connection.sharingGroupMembers(group)
         #expect(members.masterVersion == MasterVersion(1))
         #expect(members.sharingGroupMembers.map(\.permission) == [.admin, .write])
@@ -166,12 +166,12 @@ struct ConversationTests {
         #expect(removal.value != nil)
         let leave = RemoveUserFromSharingGroupRequest(sharingGroupUUID: group, masterVersion: MasterVersion(3))
         guard case .gone(let gone) = try await dropbox.connection.removeUserFromSharingGroup(leave) else {
-            Issue.record("still there")
+            Issue.record("expected the group to be gone")
             return
         }
         #expect(gone == Gone(.userRemoved, serverCode: .notAMember))
 
-        // The group itself.
+        // The group.
         let rename = UpdateSharingGroupRequest(
             sharingGroupUUID: group, sharingGroupName: "a & b = 100 % +", masterVersion: MasterVersion(3))
         #expect(try await connection.updateSharingGroup(rename).value != nil)
@@ -197,7 +197,7 @@ struct ConversationTests {
                 pushNotificationEnvironment: .production))
     }
 
-    @Test("What was staged is discarded")
+    @Test("Staged changes are discarded")
     func discard() async throws {
         let phone = try await Phone.signedUp(server)
         let (kept, dropped) = (FileUUID(UUID().uuidString)!, FileUUID(UUID().uuidString)!)
@@ -210,7 +210,7 @@ struct ConversationTests {
         #expect(try await phone.connection.uploads(in: phone.group).map(\.fileUUID) == [kept])
     }
 
-    @Test("A batch commits itself with its last upload")
+    @Test("A batch is committed by its last upload")
     func batch() async throws {
         let phone = try await Phone.signedUp(server)
         let batch = UploadBatch(
@@ -244,7 +244,7 @@ struct ConversationTests {
             CreateSharingGroupRequest(sharingGroupUUID: SharingGroupUUID(UUID().uuidString)!))
     }
 
-    @Test("A token that has expired is replaced once, however many requests find out")
+    @Test("An expired token is replaced once, however many requests are rejected")
     func expiredToken() async throws {
         let phone = try await Phone.signedUp(server)
         phone.credentials.forgetToken()
@@ -257,7 +257,7 @@ struct ConversationTests {
         #expect(phone.credentials.refreshes == 1)
     }
 
-    @Test("An upload succeeds after its token was replaced")
+    @Test("An upload succeeds after its token is replaced")
     func expiredTokenOfUpload() async throws {
         let phone = try await Phone.signedUp(server)
         phone.credentials.forgetToken()
@@ -276,7 +276,7 @@ struct ConversationTests {
         #expect(phone.credentials.refreshes == 0)
     }
 
-    @Test("A long upload that is cancelled ends at once and stages nothing")
+    @Test("A long upload that is cancelled ends immediately and stages nothing")
     func cancelledUpload() async throws {
         let phone = try await Phone.signedUp(server)
         let file = try phone.file(Data(count: 200_000_000))
@@ -299,7 +299,7 @@ struct ConversationTests {
 
         #expect(error?.code == .cancelled)
         #expect(try #require(seen).sentBytes < 200_000_000)
-        #expect(phone.executor.count == 2, "the sign-up, and the upload once")
+        #expect(phone.executor.count == 2, "the sign-up, and one upload")
         #expect(try await phone.connection.uploads(in: phone.group).isEmpty)
     }
 
@@ -323,7 +323,7 @@ struct ConversationTests {
         #expect(!FileManager.default.fileExists(atPath: copy.path))
     }
 
-    @Test("A server with an untrusted certificate gets no request")
+    @Test("A server with an untrusted certificate receives no request")
     func untrusted() async throws {
         let user = try server.newcomer()
         let connection = ServerConnection(

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Files that the library reads from the storage itself", .serialized)
+@Suite("Downloads directly from the storage", .serialized)
 struct DirectDownloadTests {
     private static let stack = Result {
         try TestServer(PrivateStack("direct-readers", responders: 1, overrides: #"{"directTransfers": true}"#))
@@ -46,7 +46,7 @@ struct DirectDownloadTests {
         #expect(requests.allSatisfy { $0.method == .get && $0.headerFields.isEmpty })
     }
 
-    @Test("Google's bytes come through the server, and so do everybody's if the app has not asked for it")
+    @Test("Google's bytes come through the server, as do all bytes unless the app requests direct downloads")
     func through() async throws {
         for (provider, direct) in [(SandboxProvider.google, true), (.dropbox, false)] {
             let (phone, uuid) = try await published(at: provider, direct: direct)
@@ -55,7 +55,7 @@ struct DirectDownloadTests {
         }
     }
 
-    @Test("If the storage is out of reach, the bytes come through the server, and so do those of the next file")
+    @Test("If the storage is unreachable, the bytes come through the server, and so do those of the next file")
     func unreachable() async throws {
         let (phone, uuid) = try await published(at: .dropbox)
         phone.executor.refusesDirect.withLock { $0 = true }
@@ -63,7 +63,7 @@ struct DirectDownloadTests {
         #expect(phone.executor.direct.withLock { $0.count } == 1)
     }
 
-    @Test("An address that is refused, and bytes that are damaged, are no obstacle", arguments: [true, false])
+    @Test("A rejected address or damaged bytes do not prevent the download", arguments: [true, false])
     func refused(isDamaged: Bool) async throws {
         let (phone, uuid) = try await published(at: .microsoft)
         var fault = SandboxFault(
@@ -74,7 +74,7 @@ struct DirectDownloadTests {
         #expect(phone.executor.direct.withLock { $0.count } == 1)
     }
 
-    @Test("A download that breaks off goes on where it was")
+    @Test("An interrupted download resumes where it stopped")
     func cut() async throws {
         let (phone, uuid) = try await published(at: .microsoft)
         var fault = SandboxFault(host: Self.contentHost, method: "GET", times: 1)

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What every executor for apps promises; each platform's own has to keep it.
+/// Guarantees that every executor must satisfy on each platform.
 @Suite("The platform's executor, with servers that behave in different ways")
 struct ExecutorTests {
     private let executor = PlatformExecutor()
@@ -33,7 +33,7 @@ struct ExecutorTests {
         }
     }
 
-    @Test("Method, target, headers and bodies arrive unchanged; so do status, headers and body of the reply")
+    @Test("Method, target, headers and bodies arrive unchanged; so do the reply's status, headers and body")
     func plain() async throws {
         let server = try LocalHTTPServer { peer in
             while peer.readRequest() != nil {
@@ -65,7 +65,7 @@ struct ExecutorTests {
         }
     }
 
-    @Test("A redirect is a reply, and its target gets no request")
+    @Test("A redirect is a reply, and its target receives no request")
     func redirect() async throws {
         let target = try LocalHTTPServer { peer in
             guard peer.readRequest() != nil else { return }
@@ -80,7 +80,7 @@ struct ExecutorTests {
         #expect(target.connectionCount == 0)
     }
 
-    @Test("A file's bytes are written to the destination, and replace what is there; errors stay in memory")
+    @Test("A file's bytes are written to the destination, replacing an existing file; errors stay in memory")
     func download() async throws {
         let server = try LocalHTTPServer { peer in
             guard let request = peer.readRequest() else { return }
@@ -105,7 +105,7 @@ struct ExecutorTests {
         #expect(!FileManager.default.fileExists(atPath: other.path))
     }
 
-    @Test("An empty file is downloaded as one")
+    @Test("An empty file is downloaded as an empty file")
     func emptyDownload() async throws {
         let server = try LocalHTTPServer { peer in
             guard peer.readRequest() != nil else { return }
@@ -133,7 +133,7 @@ struct ExecutorTests {
         let server = try LocalHTTPServer { peer in _ = peer.readRequest() }
         do throws(TransportFailure) {
             _ = try await executor.execute(exchange(server))
-            Issue.record("a reply")
+            Issue.record("expected an error")
         } catch {
             #expect(!String(reflecting: error).contains("b%26c"), "\(String(reflecting: error))")
             #expect(error.underlying != nil)
@@ -146,12 +146,12 @@ struct ExecutorTests {
         #expect(await kind(exchange(server, .post)) == .interrupted)
     }
 
-    @Test("No listener: nothing was sent")
+    @Test("Without a listener, nothing is sent")
     func refused() async throws {
         var server: LocalHTTPServer? = try LocalHTTPServer { _ in }
         let exchange = self.exchange(try #require(server))
         server = nil
-        // The listening socket closes a moment later.
+        // The listening socket may close with a delay.
         var found = await kind(exchange)
         while found != .notConnected {
             try #require(found == .interrupted)
@@ -168,7 +168,7 @@ struct ExecutorTests {
         #expect(await kind(exchange(server, idleTimeout: .seconds(1))) == .timedOut)
     }
 
-    @Test("A cancelled task ends its transfer, whenever it is cancelled")
+    @Test("A cancelled task ends its transfer, at any time")
     func cancelled() async throws {
         let (arriving, arrived) = AsyncStream.makeStream(of: Void.self)
         let server = try LocalHTTPServer { peer in
@@ -223,7 +223,7 @@ struct ExecutorTests {
         #expect(meeting.mostPresent == limit)
     }
 
-    @Test("Many at once each get their own reply")
+    @Test("Simultaneous requests each receive their own reply")
     func many() async throws {
         let server = try LocalHTTPServer { peer in
             guard let request = peer.readRequest() else { return }
@@ -243,12 +243,12 @@ struct ExecutorTests {
     }
 }
 
-/// Lets people go when a number of them is present.
+/// Releases waiting participants once a fixed number has arrived.
 private final class Meeting: Sendable {
     private struct State {
-        /// How many came since the last meeting.
+        /// The number of arrivals since the last release.
         var waiting = 0
-        /// How many are there, those who may go included.
+        /// The number of participants present, including those already released.
         var present = 0
         var mostPresent = 0
     }

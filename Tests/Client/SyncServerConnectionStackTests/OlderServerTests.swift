@@ -45,12 +45,12 @@ struct OlderServerTests {
         #expect(try await phone.commit(1) == .stale(current: MasterVersion(3)))
     }
 
-    @Test("An index is complete, without a tag, whatever was requested")
+    @Test("An index is complete and has no tag, whatever was requested")
     func index() async throws {
         let phone = try await phone()
         _ = try await phone.publish(Data("one".utf8), masterVersion: 0)
         guard case .changed(let response, nil) = try await phone.index(since: 1, tag: "\"x\"") else {
-            Issue.record("a tag")
+            Issue.record("expected no tag")
             return
         }
         #expect(response.files?.since == nil)
@@ -69,7 +69,7 @@ struct OlderServerTests {
         #expect(try await phone.commit(0) == .success(1))
     }
 
-    @Test("What it lacks is not supported")
+    @Test("Missing endpoints are reported as not supported")
     func notSupported() async throws {
         let phone = try await phone()
         let discard = try await failure {
@@ -80,7 +80,7 @@ struct OlderServerTests {
         for error in [discard, members, invitations] { #expect(error?.code == .notSupported) }
     }
 
-    @Test("A commit whose reply is lost is not sent again, with or without an id")
+    @Test("A commit whose reply is lost is not repeated, with or without an id")
     func lostCommit() async throws {
         let phone = try await phone()
         _ = try await phone.upload(Data("x".utf8), as: FileUUID(UUID().uuidString)!, masterVersion: 0)
@@ -93,7 +93,7 @@ struct OlderServerTests {
         #expect(try await phone.files()?.masterVersion == MasterVersion(1))
     }
 
-    @Test("A rejected token, without any code, is replaced; a token without a user is a result of CheckCreds")
+    @Test("A rejected token is replaced even without an error code; a token without a user is a result of CheckCreds")
     func tokens() async throws {
         let phone = try await phone()
         phone.credentials.forgetToken()
@@ -104,7 +104,7 @@ struct OlderServerTests {
         #expect(try await stranger.connection.checkCredentials() == .noUser(nil))
     }
 
-    @Test("A removed user gets the reason only")
+    @Test("A removed user receives only the reason")
     func gone() async throws {
         let alice = try await phone()
         let invitation = try await alice.connection.createSharingInvitation(
@@ -115,14 +115,14 @@ struct OlderServerTests {
         let leave = RemoveUserFromSharingGroupRequest(sharingGroupUUID: alice.group, masterVersion: MasterVersion(1))
         #expect(try await bob.connection.removeUserFromSharingGroup(leave).value != nil)
         guard case .gone(let gone) = try await bob.connection.removeUserFromSharingGroup(leave) else {
-            Issue.record("still there")
+            Issue.record("expected the group to be gone")
             return
         }
         #expect(gone == Gone(.userRemoved))
         #expect(try await bob.connection.sharingInvitationInfo(invitation) == nil)
     }
 
-    @Test("Its rejections have no code, and are failures like others")
+    @Test("Errors without a code are ordinary failures")
     func refusal() async throws {
         let phone = try await phone()
         let error = try await failure {

@@ -5,9 +5,9 @@ import SyncServerConnection
 import Synchronization
 import TestSupport
 
-/// A person's device as the library serves it, on a running stack.
+/// A person's device, operated through the library, on a running stack.
 struct Phone: Sendable {
-    /// The person, for what the tests do on other ways.
+    /// The person, for actions of the tests that bypass the library.
     let user: TestUser
     let connection: ServerConnection
     let credentials: PhoneCredentials
@@ -18,11 +18,11 @@ struct Phone: Sendable {
     private let scratch: ScratchFolder
     private var folder: URL { scratch.url }
 
-    /// A device of a person who has an account at a provider.
+    /// A device of a person with an account at a provider.
     /// - Parameters:
-    ///   - isOlderServer: Whether it finds the server without its extensions.
-    ///   - directUploads: Whether it sends large files to the storage itself.
-    ///   - directDownloads: Whether it reads files from there.
+    ///   - isOlderServer: Whether the server appears without its extensions.
+    ///   - directUploads: Whether it sends large files directly to the storage.
+    ///   - directDownloads: Whether it reads files directly from the storage.
     init(
         _ user: TestUser, isOlderServer: Bool = false, directUploads: Bool = false, directDownloads: Bool = false
     ) throws {
@@ -40,7 +40,7 @@ struct Phone: Sendable {
         configuration.directDownloads = directDownloads
         connection = ServerConnection(
             configuration, credentialProvider: credentials, executor: executor,
-            // Pauses would only cost time here; that they are made is tested elsewhere.
+            // Skips pauses to save time; other tests check them.
             environment: ConnectionEnvironment(
                 sleep: { _ in try Task.checkCancellation() }, randomFraction: { 0 }, now: { Date() }))
         if directUploads || directDownloads { executor.server.withLock { $0 = user.server } }
@@ -48,7 +48,7 @@ struct Phone: Sendable {
         scratch = try ScratchFolder("phone")
     }
 
-    /// Someone who has just signed up, through the library.
+    /// A device of someone who has just signed up with the library.
     static func signedUp(
         _ server: TestServer, _ provider: SandboxProvider = .google, isOlderServer: Bool = false,
         directUploads: Bool = false, directDownloads: Bool = false
@@ -63,14 +63,14 @@ struct Phone: Sendable {
         return phone
     }
 
-    /// A file of the device.
+    /// Creates a file on the device.
     func file(_ bytes: Data) throws -> URL {
         let file = folder.appending(path: UUID().uuidString)
         try bytes.write(to: file)
         return file
     }
 
-    /// A name for a file that is not there yet.
+    /// A name for a new file.
     var newFile: URL { folder.appending(path: UUID().uuidString) }
 
     /// Uploads bytes as a new version of a file.
@@ -126,7 +126,7 @@ struct Phone: Sendable {
         return response.files
     }
 
-    /// The storage of the person.
+    /// The person's storage.
     var storage: CloudStorageType {
         switch user.account.provider {
         case .dropbox: .dropbox
@@ -144,15 +144,15 @@ final class PhoneCredentials: CredentialProvider {
 
     init(_ account: SandboxAccount) {
         self.account = account
-        // Not always the access token: Microsoft's people show their ID token there.
+        // Not always the access token: Microsoft users send their ID token here.
         token = account.header("access_token") ?? account.accessToken
         state = Mutex((token, 0))
     }
 
-    /// How often new ones were asked for.
+    /// The number of refreshes.
     var refreshes: Int { state.withLock { $0.refreshes } }
 
-    /// Takes the token away; a refresh brings it back.
+    /// Invalidates the token; a refresh restores it.
     func forgetToken() { state.withLock { $0.token = "expired-\(UUID().uuidString)" } }
 
     func credentials() async -> Credentials? { made(state.withLock { $0.token }) }
@@ -175,7 +175,7 @@ final class PhoneCredentials: CredentialProvider {
     }
 }
 
-/// Sends requests with the platform's executor, and loses replies if it is told to.
+/// Sends requests with the platform's executor, and loses replies on demand.
 final class MeddlingExecutor: HTTPExecutor {
     private let executor = PlatformExecutor()
     private let state = Mutex((lost: 0, count: 0))
@@ -183,28 +183,28 @@ final class MeddlingExecutor: HTTPExecutor {
 
     var sendsParts: Bool { true }
 
-    /// How many requests were sent.
+    /// The number of requests sent.
     var count: Int { state.withLock { $0.count } }
 
-    /// The requests that were sent to somebody else than the server, an owner's storage.
+    /// The requests sent directly to an owner's storage.
     let direct = Mutex<[HTTPRequest]>([])
-    /// Before which of them the caller is cancelled, as if the process had ended.
+    /// The number of the direct request before which the caller is cancelled, as if the process had ended.
     let cancelsDirect = Mutex<Int?>(nil)
-    /// Whether the storage is out of the phone's reach.
+    /// Whether the storage is unreachable for the phone.
     let refusesDirect = Mutex(false)
-    /// The server, of a phone that sends to storages as well.
+    /// The server, for a phone that sends to storages directly.
     let server = Mutex<TestServer?>(nil)
 
-    /// Loses the replies of the next requests, once they are there.
+    /// Loses the replies of the next requests after they arrive.
     func loseReplies(_ count: Int) { state.withLock { $0.lost = count } }
 
-    /// How many bytes of parts were sent.
+    /// The number of bytes sent in parts.
     var sentPartBytes: Int64 { cuts.withLock { $0.sentBytes } }
 
-    /// Cuts the connections of the next parts after so many bytes each.
+    /// Cuts the connections of the next parts, each after so many bytes.
     func cutParts(after bytes: [Int]) { cuts.withLock { $0.next = bytes } }
 
-    /// Sends the beginning of a part, and hangs up.
+    /// Sends the beginning of a part, and closes the connection.
     private func cut(_ exchange: HTTPExchange, _ bytes: Data) async throws {
         let address = try HTTPAddress("http://\(exchange.request.authority ?? "")")
         let call = HTTPCall(
@@ -219,7 +219,7 @@ final class MeddlingExecutor: HTTPExecutor {
         }
     }
 
-    /// Makes a request to the sandbox, which has the storage's name and its own certificate authority.
+    /// Sends a request to the sandbox, using the storage's host name and the sandbox's certificate authority.
     private func exchangeDirectly(
         _ exchange: HTTPExchange, _ server: TestServer
     ) async throws -> SyncServerConnection.HTTPReply {

@@ -4,20 +4,20 @@ import SyncServerConnection
 import TestSupport
 import Testing
 
-@Suite("Uploads in pieces, and connections that are lost")
+@Suite("Uploads in pieces, and lost connections")
 struct PiecewiseUploadTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
     private static let storages = [SandboxProvider.google, .dropbox, .microsoft]
-    /// What may have to be sent again for a lost connection.
+    /// The most bytes that are sent again after a lost connection.
     private static let mostSentTwice: Int64 = 512 * 1024
     private static let shared = Data(RandomData.bytes(9_000_000))
     private let bytes = shared
     private let uuid = FileUUID(UUID().uuidString)!
 
-    /// A phone that knows what its server can do.
+    /// A phone that knows its server's capabilities.
     private func phone(_ provider: SandboxProvider = .google) async throws -> Phone {
         let phone = try await Phone.signedUp(server, provider)
         _ = try await phone.files()
@@ -28,12 +28,12 @@ struct PiecewiseUploadTests {
         let copy = phone.newFile
         #expect(try await phone.download(uuid, masterVersion: masterVersion, to: copy).value?.length == 9_000_000)
         #expect(try Data(contentsOf: copy) == bytes)
-        try await eventually("there is one object") {
+        try await eventually("exactly one object exists") {
             try server.sandbox.files(of: phone.user.account).count { $0.name.hasPrefix(uuid.rawValue) } == 1
         }
     }
 
-    @Test("A file goes on where the storage has its bytes, and is whole", arguments: storages)
+    @Test("An upload resumes at the storage's offset, and the file is complete", arguments: storages)
     func cut(provider: SandboxProvider) async throws {
         let phone = try await phone(provider)
         let cuts = [3_000_000, 700_000, 2_000_000]
@@ -42,12 +42,12 @@ struct PiecewiseUploadTests {
         #expect(try await phone.upload(bytes, as: uuid, masterVersion: 0).value != nil)
 
         let again = phone.executor.sentPartBytes - Int64(bytes.count)
-        #expect(again >= 0 && again <= Int64(cuts.count) * Self.mostSentTwice, "\(again) bytes were sent twice")
+        #expect(again >= 0 && again <= Int64(cuts.count) * Self.mostSentTwice, "\(again) bytes were sent again")
         #expect(try await phone.commit(0) == .success(1))
         try await expectDownload(phone, masterVersion: 1)
     }
 
-    @Test("A file that is uploaded again after a switch of accounts goes on likewise")
+    @Test("A file uploaded again after an account switch resumes in the same way")
     func uploadedAgain() async throws {
         let before = try await phone()
         #expect(try await before.upload(bytes, as: uuid, masterVersion: 0).value != nil)
@@ -66,11 +66,11 @@ struct PiecewiseUploadTests {
 
         #expect(outcome == .success(.stored))
         let again = phone.executor.sentPartBytes - Int64(bytes.count)
-        #expect(again >= 0 && again <= Int64(cuts.count) * Self.mostSentTwice, "\(again) bytes were sent twice")
+        #expect(again >= 0 && again <= Int64(cuts.count) * Self.mostSentTwice, "\(again) bytes were sent again")
         try await expectDownload(phone, masterVersion: 2)
     }
 
-    /// The same person and device, who have switched to another account.
+    /// The same person and device after a switch to another account.
     private func switched(_ user: TestUser, to account: SandboxAccount) throws -> TestUser {
         let next = user.with(account: account)
         let identity = try server.call("GET", "CheckCreds", ["reportIdentity": "1"], headers: user.headers)
@@ -85,10 +85,10 @@ struct PiecewiseUploadTests {
         return next
     }
 
-    @Test("A call that fails is continued by the next one")
+    @Test("A failed call is continued by the next one")
     func continued() async throws {
         let phone = try await phone()
-        // Every attempt gets no further than the first one.
+        // No later attempt gets further than the first one.
         phone.executor.cutParts(after: [5_000_000] + Array(repeating: 0, count: 5))
         let failed = try await failure { try await phone.upload(bytes, as: uuid, masterVersion: 0) }
         #expect(failed?.code == .connectionLost)
@@ -97,12 +97,12 @@ struct PiecewiseUploadTests {
         #expect(try await phone.upload(bytes, as: uuid, masterVersion: 0).value != nil)
 
         let again = phone.executor.sentPartBytes - Int64(bytes.count)
-        #expect(sent == 5_000_000 && again <= Self.mostSentTwice, "\(again) bytes were sent twice")
+        #expect(sent == 5_000_000 && again <= Self.mostSentTwice, "\(again) bytes were sent again")
         #expect(try await phone.commit(0) == .success(1))
         try await expectDownload(phone, masterVersion: 1)
     }
 
-    @Test("If the master version moves on meanwhile, no byte is sent again")
+    @Test("If the master version changes meanwhile, no byte is sent again")
     func stale() async throws {
         let phone = try await phone()
         phone.executor.cutParts(after: [5_000_000] + Array(repeating: 0, count: 5))
@@ -119,7 +119,7 @@ struct PiecewiseUploadTests {
         try await expectDownload(phone, masterVersion: 2)
     }
 
-    @Test("A lost reply to the last piece is asked for again, without the bytes")
+    @Test("A lost reply to the last piece is requested again, without the bytes")
     func lostReply() async throws {
         let phone = try await phone()
         phone.executor.cutParts(after: [])
@@ -132,7 +132,7 @@ struct PiecewiseUploadTests {
         try await expectDownload(phone, masterVersion: 1)
     }
 
-    @Test("Other bytes than the checksum says are refused, and leave nothing")
+    @Test("Bytes that do not match the checksum are rejected, and leave nothing behind")
     func wrongBytes() async throws {
         let phone = try await phone()
         let file = try phone.file(bytes)
@@ -146,7 +146,7 @@ struct PiecewiseUploadTests {
         let refused = try await failure { try await phone.connection.uploadFile(request, from: file) }
 
         #expect(refused?.status == 422)
-        try await eventually("nothing is left") {
+        try await eventually("the object is deleted") {
             try server.sandbox.files(of: phone.user.account).allSatisfy { !$0.name.hasPrefix(uuid.rawValue) }
         }
     }

@@ -1,13 +1,13 @@
 import SyncServerConnection
 import Synchronization
 
-/// Remembers how a transfer went on.
+/// Records the progress of a transfer.
 final class ProgressRecorder: Sendable {
     private let state = Mutex((last: TransferProgress?.none, count: 0))
 
     /// The last report.
     var last: TransferProgress? { state.withLock { $0.last } }
-    /// How many reports there were.
+    /// The number of reports.
     var count: Int { state.withLock { $0.count } }
 
     func add(_ progress: TransferProgress) {

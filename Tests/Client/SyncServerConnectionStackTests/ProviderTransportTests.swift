@@ -22,7 +22,7 @@ struct ProviderTransportTests {
     }
 
     @Test(
-        "A 401 is a reply at once, whatever it asks for",
+        "A 401 is returned immediately, whatever challenge it contains",
         arguments: ["Basic realm=\"x\"", "Bearer", "Digest realm=\"x\""])
     func challenge(value: String) async throws {
         let server = try LocalHTTPServer { peer in
@@ -52,7 +52,7 @@ struct ProviderTransportTests {
         #expect(server.requests.map(\.body.count) == [0, 3, 3])
     }
 
-    @Test("The timeout is that of the whole request: a reply that drips ends, and so does one that does not begin")
+    @Test("The timeout covers the whole request, including replies that arrive slowly or never start")
     func timeout() async throws {
         let server = try LocalHTTPServer { peer in
             guard let request = peer.readRequest() else { return }
@@ -68,7 +68,7 @@ struct ProviderTransportTests {
         }
     }
 
-    @Test("A cancelled request ends at once")
+    @Test("A cancelled request ends immediately")
     func cancelled() async throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
@@ -84,7 +84,7 @@ struct ProviderTransportTests {
         #expect(.now - begin < .seconds(25))
     }
 
-    @Test("A reply that is too long is an error, of which no more than that is read")
+    @Test("A reply that is too long is an error, and is not read further")
     func tooLong() async throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
@@ -95,7 +95,7 @@ struct ProviderTransportTests {
         await #expect(throws: TransportFailure.self) { try await transport.send(request) }
     }
 
-    @Test("What is no HTTP address is an error")
+    @Test("An address that is not HTTP is an error")
     func address() async throws {
         for text in ["ftp://127.0.0.1/", "file:///etc/passwd", "http:///x"] {
             let url = try #require(URL(string: text))

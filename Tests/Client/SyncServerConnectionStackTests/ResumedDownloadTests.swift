@@ -14,13 +14,13 @@ struct ResumedDownloadTests {
 
     init() throws { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
 
-    /// What a server does with one request.
+    /// The server's reaction to one request.
     private enum Turn {
-        /// Sends the whole, or the rest if that is asked for, but not more than so many bytes of it.
+        /// Sends the whole file or the requested range, but at most so many bytes of it.
         case serve(upTo: Int)
-        /// Sends everything, whatever is asked for, as servers of the older generation do.
+        /// Ignores the requested range and sends everything, like servers of the previous generation.
         case ignoreRange(upTo: Int)
-        /// Sends other bytes from then on: the file was changed.
+        /// Replies with this status.
         case refuse(String)
     }
 
@@ -73,7 +73,7 @@ struct ResumedDownloadTests {
 
     private func ranges(_ server: LocalHTTPServer) -> [String?] { server.requests.map { $0.header("Range") } }
 
-    @Test("It goes on where it broke off, as often as it must, and the whole is verified")
+    @Test("A download resumes where it stopped, as often as necessary, and the whole file is verified")
     func resumed() async throws {
         let server = try server(
             [.serve(upTo: 100_000), .serve(upTo: 50_000), .refuse("502 Bad Gateway"), .serve(upTo: 1 << 20)], tag: tag)
@@ -93,7 +93,7 @@ struct ResumedDownloadTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["file"])
     }
 
-    @Test("It begins anew if the server ignores the range, or has other bytes by then")
+    @Test("It restarts if the server ignores the range, or if the bytes have changed")
     func ignored() async throws {
         let server = try server(
             [.serve(upTo: 100_000), .ignoreRange(upTo: 200_000), .ignoreRange(upTo: 1 << 20)], tag: tag)
@@ -103,7 +103,7 @@ struct ResumedDownloadTests {
         #expect(Array(try Data(contentsOf: folder.appending(path: "file"))) == bytes)
     }
 
-    @Test("It begins anew if nothing names the bytes, or only weakly", arguments: [nil, "W/\"0-sum\""])
+    @Test("It restarts if the bytes have no entity tag, or only a weak one", arguments: [nil, "W/\"0-sum\""])
     func untagged(tag: String?) async throws {
         let server = try server([.serve(upTo: 100_000), .serve(upTo: 1 << 20)], tag: tag)
 
@@ -112,7 +112,7 @@ struct ResumedDownloadTests {
         #expect(ranges(server) == [nil, nil])
     }
 
-    @Test("It begins anew if the server says that the range is beyond the end")
+    @Test("It restarts if the server reports that the range is beyond the end")
     func beyond() async throws {
         let server = try server(
             [.serve(upTo: 100_000), .refuse("416 Range Not Satisfiable"), .serve(upTo: 1 << 20)], tag: tag)
@@ -122,7 +122,7 @@ struct ResumedDownloadTests {
         #expect(ranges(server).map { $0 == nil } == [true, false, true])
     }
 
-    @Test("It ends after as many attempts as any request, and leaves no file")
+    @Test("It ends after as many attempts as any other request, and leaves no file")
     func bounded() async throws {
         let server = try server([.serve(upTo: 10)], tag: tag)
 
@@ -133,7 +133,7 @@ struct ResumedDownloadTests {
     }
 }
 
-/// Credentials that no server looks at.
+/// Credentials that the server ignores.
 private struct FixedCredentials: CredentialProvider {
     private let fixed = Credentials(accountType: .google, accessToken: Secret("token"))
 

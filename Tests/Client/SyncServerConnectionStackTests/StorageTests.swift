@@ -12,17 +12,17 @@ struct StorageTests {
 
     private static let storages = [SandboxProvider.google, .dropbox, .microsoft]
 
-    @Test("A file's life: new, listed, downloaded, next version, metadata, deleted", arguments: storages)
+    @Test("A file's life: created, listed, downloaded, updated, with metadata, deleted", arguments: storages)
     func life(provider: SandboxProvider) async throws {
         let phone = try await Phone.signedUp(server, provider)
         let uuid = FileUUID(UUID().uuidString)!
         let first = Data("Hello World ä & + %".utf8)
         let text = AppMetaData(version: .first, contents: #"{"title":"a & b = ä\n"}"#)
 
-        // New.
+        // Created.
         guard case .success(let staged) = try await phone.upload(first, as: uuid, masterVersion: 0, metadata: text)
         else {
-            Issue.record("not staged")
+            Issue.record("expected a staged upload")
             return
         }
         #expect(staged.creationDate == staged.updateDate)
@@ -50,7 +50,7 @@ struct StorageTests {
         #expect(downloaded.value?.length == Int64(first.count))
         #expect(try Data(contentsOf: copy) == first)
 
-        // Next version, and empty.
+        // Updated, with empty contents.
         let next = FileVersion(1)
         _ = try await phone.upload(Data(), as: uuid, version: next, masterVersion: 1)
         #expect(try await phone.commit(1) == .success(1))
@@ -58,8 +58,8 @@ struct StorageTests {
         #expect(empty.value?.length == 0)
         #expect(try Data(contentsOf: copy).isEmpty)
 
-        // Metadata, longer than a query may be. As a header they have 90,000 bytes: libcurl, which carries the requests on
-        // Linux, reads no line of a head beyond 100 KiB, and over HTTP/2 none beyond 64 KiB.
+        // Metadata longer than a query may be. As a header they have 90,000 bytes: libcurl, which the library uses on
+        // Linux, accepts no header line above 100 KiB, and with HTTP/2 none above 64 KiB.
         let long = AppMetaData(version: AppMetaDataVersion(1), contents: String(repeating: "\"", count: 45_000))
         #expect(
             try await phone.connection.uploadAppMetaData(
@@ -131,7 +131,7 @@ struct StorageTests {
         #expect(!FileManager.default.fileExists(atPath: copy.path))
     }
 
-    @Test("Bytes with another checksum than announced are refused", arguments: storages)
+    @Test("Bytes whose checksum differs from the announced one are rejected", arguments: storages)
     func wrongCheckSum(provider: SandboxProvider) async throws {
         let phone = try await Phone.signedUp(server, provider)
         let request = UploadFileRequest(

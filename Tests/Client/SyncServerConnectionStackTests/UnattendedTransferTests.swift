@@ -9,14 +9,14 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// Tasks that the delegate has not seen begin stand for those of an earlier process: this system has no background sessions.
+/// Tasks whose start the delegate has not seen simulate those of an earlier process; Linux has no background sessions.
 @Suite("Transfers that outlive the process that started them")
 struct UnattendedTransferTests {
     private let folder = FileManager.default.temporaryDirectory.appending(path: "unattended-\(UUID().uuidString)")
 
     init() throws { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
 
-    /// Runs a task that nobody waits for, and returns what is told of it.
+    /// Runs a task that no caller waits for, and returns the transfer that is reported for it.
     private func end(_ make: (URLSession) -> URLSessionTask) async throws -> UnattendedTransfer {
         let (ended, end) = AsyncStream.makeStream(of: UnattendedTransfer.self)
         let registry = TaskRegistry(unattended: UnattendedTransfers(folder: folder, ended: { end.yield($0) }))
@@ -67,7 +67,7 @@ struct UnattendedTransferTests {
         #expect(server.requests.first?.body == Array("bytes".utf8))
     }
 
-    @Test("A failed transfer is reported as well")
+    @Test("A failed transfer is reported, too")
     func failed() async throws {
         let server = try LocalHTTPServer { peer in _ = peer.readRequest() }
         let transfer = try await end { $0.downloadTask(with: request(server)) }
@@ -75,7 +75,7 @@ struct UnattendedTransferTests {
         #expect(transfer.file == nil)
     }
 
-    @Test("The labels of transfers in progress are known")
+    @Test("The labels of transfers in progress can be listed")
     func labels() async throws {
         let (arriving, arrived) = AsyncStream.makeStream(of: Void.self)
         let server = try LocalHTTPServer { peer in

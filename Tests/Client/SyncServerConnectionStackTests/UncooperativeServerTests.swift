@@ -7,13 +7,13 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What FoundationNetworking gets wrong (docs/adr/0092-libcurl-on-linux.md), and servers that never finish.
-@Suite("The platform's executor, with servers that hold on to it or let go")
+/// Known faults of FoundationNetworking (docs/adr/0092-libcurl-on-linux.md), and servers that never finish.
+@Suite("The platform's executor, with unresponsive and disconnecting servers")
 struct UncooperativeServerTests {
     private let executor = PlatformExecutor()
     private let folder: URL
-    /// What ends in milliseconds, or one second after it began, may take so long where other tests use the processors; what
-    /// must not have happened instead comes later.
+    /// Time allowed for operations that take milliseconds or one second, since other tests use the processors. The
+    /// wrong outcomes that the tests exclude take longer.
     private static let soon: Duration = .seconds(25)
 
     init() throws {
@@ -32,7 +32,7 @@ struct UncooperativeServerTests {
             body: body, destination: destination, partial: partial, idleTimeout: idleTimeout)
     }
 
-    /// Why there is no reply, and after how long; nil if there is one.
+    /// The failure and its delay; nil if there is a reply.
     private func failure(_ exchange: HTTPExchange) async -> (
         kind: TransportFailure.Kind?, duration: Duration, description: String
     ) {
@@ -53,9 +53,9 @@ struct UncooperativeServerTests {
 
     // MARK: Waiting
 
-    @Test("Waiting for a server that accepts connections and never answers takes no processor time, and ends")
+    @Test("Waiting for a server that accepts connections and never replies uses no processor time, and times out")
     func silentServer() async throws {
-        // In a process of its own, since other tests use the processor, too.
+        // In a separate process, since other tests use the processor, too.
         await #expect(processExitsWith: .success) {
             let server = try LocalHTTPServer { peer in peer.waitForHangUp() }
             let exchange = HTTPExchange(
@@ -75,7 +75,9 @@ struct UncooperativeServerTests {
         }
     }
 
-    @Test("A server that begins no TLS is left in time, and nothing was sent", arguments: ["silent", "full"])
+    @Test(
+        "If the TLS handshake does not start, the request times out, and nothing was sent",
+        arguments: ["silent", "full"])
     func noConnection(how: String) async throws {
         let silent = try LocalHTTPServer { peer in peer.waitForHangUp() }
         let full = try FullListener()
@@ -88,7 +90,7 @@ struct UncooperativeServerTests {
         withExtendedLifetime((silent, full)) {}
     }
 
-    @Test("A head that arrives for ever is no progress")
+    @Test("Endless headers do not count as progress")
     func drippingHead() async throws {
         let server = try LocalHTTPServer { peer in
             guard peer.readRequest() != nil else { return }
@@ -100,7 +102,7 @@ struct UncooperativeServerTests {
         #expect(failure.duration < Self.soon)
     }
 
-    @Test("A body that arrives slowly is progress; one that stops is none")
+    @Test("A slowly arriving body counts as progress; one that stalls does not")
     func slowBody() async throws {
         let server = try LocalHTTPServer { peer in
             guard let request = peer.readRequest() else { return }
@@ -115,7 +117,7 @@ struct UncooperativeServerTests {
         #expect(await failure(exchange(server.port, .delete, idleTimeout: .seconds(1))).kind == .timedOut)
     }
 
-    @Test("A server that takes no more of a body is left in time")
+    @Test("If the server stops reading the body, the request times out")
     func noReader() async throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.read(upTo: 100)
@@ -131,7 +133,7 @@ struct UncooperativeServerTests {
     // MARK: Cancellation
 
     @Test(
-        "Cancellation ends a transfer at once, wherever it is",
+        "Cancellation ends a transfer immediately, in every phase",
         arguments: ["connecting", "handshake", "head", "body", "upload"])
     func cancellation(phase: String) async throws {
         let (arrivals, arrived) = AsyncStream.makeStream(of: Void.self)
@@ -155,7 +157,7 @@ struct UncooperativeServerTests {
             }
         let task = Task { await failure(exchange) }
         if phase == "connecting" {
-            try await eventually("a connection is being made") { full.isAwaited }
+            try await eventually("a connection is pending") { full.isAwaited }
         } else {
             for await _ in arrivals { break }
         }
@@ -169,7 +171,7 @@ struct UncooperativeServerTests {
         withExtendedLifetime((server, full)) {}
     }
 
-    @Test("Others go on when one is cancelled")
+    @Test("Cancelling one transfer does not affect others")
     func cancelledAmongOthers() async throws {
         let server = try LocalHTTPServer { peer in
             guard let request = peer.readRequest() else { return }
@@ -180,16 +182,16 @@ struct UncooperativeServerTests {
         let (cancelled, other) = (exchange(server.port, .delete), exchange(server.port))
         let waiting = Task { await failure(cancelled).kind }
         let served = Task { try await executor.execute(other).body }
-        try await eventually("both have arrived") { server.requests.count == 2 }
+        try await eventually("both requests have arrived") { server.requests.count == 2 }
         waiting.cancel()
         #expect(await waiting.value == .cancelled)
         #expect(try await served.value == Data("here".utf8))
     }
 
-    // MARK: Odd replies
+    // MARK: Unusual replies
 
     @Test(
-        "A 401 is a reply, whatever it asks for",
+        "A 401 is a reply, whatever challenge it contains",
         arguments: ["Basic realm=\"x\"", "Bearer", "Digest realm=\"x\", nonce=\"1\"", "Negotiate"])
     func challenge(value: String) async throws {
         let server = try LocalHTTPServer { peer in
@@ -223,7 +225,7 @@ struct UncooperativeServerTests {
         #expect(server.requests.count == 4)
     }
 
-    @Test("A body has a length and no other framing, also if the caller names one")
+    @Test("A body is sent with a length and no other framing, even if the caller sets one")
     func framing() async throws {
         let server = try LocalHTTPServer { peer in while peer.readRequest() != nil { peer.respond() } }
         let file = try file(3_000_000)
@@ -247,7 +249,7 @@ struct UncooperativeServerTests {
     }
 
     @Test(
-        "A connection that ends within a head is an interruption",
+        "A connection that closes within the headers is an interruption",
         arguments: [
             "", "HTT", "HTTP/1.1 20", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Le",
             "HTTP/1.1 200 OK\r\nA: b\r\n",
@@ -260,7 +262,7 @@ struct UncooperativeServerTests {
         #expect(await failure(exchange(server.port, .post)).kind == .interrupted)
     }
 
-    @Test("What is no HTTP is malformed")
+    @Test("A reply that is not HTTP is malformed")
     func noHTTP() async throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
@@ -271,14 +273,14 @@ struct UncooperativeServerTests {
 
     // MARK: Connections
 
-    @Test("Connections are used again")
+    @Test("Connections are reused")
     func reuse() async throws {
         let server = try LocalHTTPServer { peer in while peer.readRequest() != nil { peer.respond() } }
         for _ in 0..<20 { _ = try await executor.execute(exchange(server.port, .post)) }
         #expect(server.connectionCount == 1)
     }
 
-    @Test("A request that changes something is sent once, also if a reused connection ends without a reply")
+    @Test("A request that changes data is sent once, even if a reused connection closes without a reply")
     func sentOnce() async throws {
         let server = try LocalHTTPServer { peer in
             guard peer.readRequest() != nil else { return }
@@ -296,7 +298,7 @@ struct UncooperativeServerTests {
 
     // MARK: Files
 
-    @Test("100 MB are sent and received with the memory of a few")
+    @Test("100 MB are sent and received with the memory for a few")
     func flatMemory() async throws {
         await #expect(processExitsWith: .success) {
             let size = 100_000_000
@@ -337,7 +339,7 @@ struct UncooperativeServerTests {
         }
     }
 
-    @Test("Progress grows up to the number of bytes, in both directions")
+    @Test("Progress increases up to the number of bytes, in both directions")
     func progress() async throws {
         let server = try LocalHTTPServer { peer in
             while let request = peer.readRequest() {
@@ -362,7 +364,7 @@ struct UncooperativeServerTests {
         #expect(received.map(\.receivedBytes) == received.map(\.receivedBytes).sorted())
     }
 
-    @Test("A part is sent as it is named, and one that the file lacks is not")
+    @Test("The named part of a file is sent; one beyond the file's end is not")
     func parts() async throws {
         let server = try LocalHTTPServer { peer in while peer.readRequest() != nil { peer.respond() } }
         let file = folder.appending(path: "digits")
@@ -373,7 +375,7 @@ struct UncooperativeServerTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test("A download goes on where it broke off, and nothing of it is left in the end")
+    @Test("A download resumes where it stopped, and leaves no temporary files")
     func resumed() async throws {
         let server = try LocalHTTPServer { peer in
             guard let request = peer.readRequest() else { return }
@@ -396,7 +398,7 @@ struct UncooperativeServerTests {
     }
 
     #if os(Linux)
-        @Test("A reply in memory is bounded")
+        @Test("The size of a reply in memory is limited")
         func boundedReply() async throws {
             let server = try LocalHTTPServer { peer in
                 _ = peer.readRequest()
@@ -409,7 +411,7 @@ struct UncooperativeServerTests {
             }
         }
 
-        @Test("Certificates of a private authority are accepted if it is named, and only for their names")
+        @Test("Certificates of a private authority are accepted if configured, and only for their names")
         func privateAuthority() async throws {
             let server = try TLSServer(name: "IP:127.0.0.1")
             let other = try TLSServer(name: "DNS:other.example")
@@ -424,7 +426,7 @@ struct UncooperativeServerTests {
             }
         }
 
-        @Test("A handshake that breaks off says nothing about the server's identity")
+        @Test("An interrupted handshake is not reported as an untrusted server")
         func brokenHandshake() async throws {
             for isReset in [false, true] {
                 let server = try LocalHTTPServer { peer in
@@ -438,7 +440,7 @@ struct UncooperativeServerTests {
     #endif
 }
 
-/// Processor time of this process so far.
+/// The processor time of this process so far.
 private func processorSeconds() -> Double {
     var usage = rusage()
     unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
@@ -446,14 +448,14 @@ private func processorSeconds() -> Double {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-/// The most memory that this process has had.
+/// The peak memory usage of this process.
 private func peakBytes() -> Int {
     var usage = rusage()
     unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
     return usage.ru_maxrss * 1024
 }
 
-/// A listening socket whose queue is full: connections to it are neither made nor refused.
+/// A listening socket whose queue is full: it neither accepts nor refuses connections.
 private final class FullListener: Sendable {
     let port: UInt16
     private let descriptors: [Int32]
@@ -491,10 +493,10 @@ private final class FullListener: Sendable {
 
     deinit { for descriptor in descriptors { Glibc.close(descriptor) } }
 
-    /// Whether somebody else than the fillers wants to connect (`SYN_SENT` in proc(5), `/proc/net/tcp`).
+    /// Whether a connection other than the fillers' is pending (`SYN_SENT` in proc(5), `/proc/net/tcp`).
     var isAwaited: Bool {
         let port = String(format: ":%04X", Int(port))
-        // In pieces to its end: its size is said to be 0.
+        // Reads to the end in pieces, since the file's reported size is 0.
         let file = FileHandle(forReadingAtPath: "/proc/net/tcp")
         var bytes = Data()
         while let piece = try? file?.read(upToCount: 65_536), !piece.isEmpty { bytes += piece }
@@ -504,7 +506,7 @@ private final class FullListener: Sendable {
     }
 }
 
-/// `openssl s_server -www` with a certificate that signs itself, stopped with its last reference.
+/// `openssl s_server -www` with a self-signed certificate, stopped with its last reference.
 private final class TLSServer {
     let port: UInt16
     let certificateFile: String
@@ -530,7 +532,7 @@ private final class TLSServer {
             ],
             output: output.fileHandleForWriting.fileDescriptor)
         try output.fileHandleForWriting.close()
-        // It says "ACCEPT 127.0.0.1:PORT" once it listens.
+        // The server prints "ACCEPT 127.0.0.1:PORT" once it listens.
         var text = ""
         while !text.hasSuffix("\n") || !text.contains("ACCEPT") {
             let data = output.fileHandleForReading.availableData

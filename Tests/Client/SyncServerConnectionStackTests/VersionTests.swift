@@ -4,7 +4,7 @@ import SyncServerConnection
 import TestSupport
 import Testing
 
-@Suite("Versions, texts, commits and dates, with extensions and without")
+@Suite("Versions, metadata, commits and dates, with and without extensions")
 struct VersionTests {
     let server: TestServer
 
@@ -48,7 +48,7 @@ struct VersionTests {
         #expect(reply.serverUptime > 0 && WireDate(reply.currentServerDateTime.description) != nil)
     }
 
-    @Test("The group of the sign-up is listed with its name, for its admin", arguments: isOlder)
+    @Test("The group of the sign-up is listed with its name, and the user is its admin", arguments: isOlder)
     func firstGroup(isOlder: Bool) async throws {
         let phone = try await phone(isOlder)
         guard case .changed(let index, _) = try await phone.index() else { return }
@@ -74,7 +74,7 @@ struct VersionTests {
         #expect(again.userID.description.isEmpty == false)
     }
 
-    @Test("Nobody uploads without a sign-in", arguments: isOlder)
+    @Test("Uploads require a sign-in", arguments: isOlder)
     func unauthenticated(isOlder: Bool) async throws {
         let stranger = try Phone(server.newcomer(), isOlderServer: isOlder)
         let error = try await failure {
@@ -140,7 +140,7 @@ struct VersionTests {
     }
 
     @Test(
-        "Versions are neither skipped nor repeated, up to the sixth of a text and the third of a picture",
+        "Versions are neither skipped nor repeated, up to a text's sixth and a picture's third",
         arguments: isOlder)
     func versions(isOlder: Bool) async throws {
         let phone = try await phone(isOlder)
@@ -151,7 +151,7 @@ struct VersionTests {
                 try await upload(
                     phone, Data("x".utf8), as: text, version: Int32(version + 1), masterVersion: master)
             }
-            #expect(skipped != nil, "version \(version + 1) in place of \(version)")
+            #expect(skipped != nil, "version \(version + 1) instead of \(version)")
             _ = try await upload(
                 phone, Data("text \(version)".utf8), as: text, version: Int32(version), masterVersion: master)
             if version < 3 {
@@ -183,7 +183,7 @@ struct VersionTests {
                     masterVersion: MasterVersion(masterVersion), sharingGroupUUID: phone.group)
             ).value != nil
         }
-        #expect(try await failure { try await textUpload(0, "x", masterVersion: 0) } != nil, "no file yet")
+        #expect(try await failure { try await textUpload(0, "x", masterVersion: 0) } != nil, "the file does not exist")
         #expect(
             try await failure {
                 try await upload(
@@ -192,7 +192,7 @@ struct VersionTests {
             } != nil)
         _ = try await upload(phone, Data("0".utf8), as: uuid, masterVersion: 0)
         _ = try await phone.commit(0)
-        #expect(try await failure { try await textUpload(1, "x", masterVersion: 1) } != nil, "the first is 0")
+        #expect(try await failure { try await textUpload(1, "x", masterVersion: 1) } != nil, "the first version is 0")
 
         for (version, text) in ["first", "second"].enumerated() {
             let master = Int64(version + 1)
@@ -214,11 +214,11 @@ struct VersionTests {
         #expect(downloaded.value?.appMetaData == "second")
         #expect(
             try await failure { try await phone.download(uuid, version: FileVersion(1), masterVersion: 4, to: copy) }
-                != nil, "a file with a text is not downloaded without")
+                != nil, "a file with metadata cannot be downloaded without their version")
     }
 
     @Test(
-        "Deletions count when they are committed, twice as once; only an undeletion brings a file back",
+        "Deletions take effect when committed, and can be repeated; only an undeletion restores a file",
         arguments: isOlder)
     func deletions(isOlder: Bool) async throws {
         let phone = try await phone(isOlder)
@@ -270,7 +270,7 @@ struct VersionTests {
         #expect(try await row(phone, old)?.deleted == false)
     }
 
-    @Test("Of two devices that commit at once, one succeeds and the other is stale", arguments: isOlder)
+    @Test("If two devices commit simultaneously, one succeeds and the other is stale", arguments: isOlder)
     func race(isOlder: Bool) async throws {
         let phone = try await phone(isOlder)
         let tablet = try Phone(phone.user.onAnotherDevice(), isOlderServer: isOlder)
@@ -285,7 +285,7 @@ struct VersionTests {
         #expect(outcomes.filter { $0 == .success(1) }.count == 1)
         #expect(outcomes.filter { $0 == .stale(current: MasterVersion(1)) }.count == 1)
         let loser = outcomes[0] == .success(1) ? tablet : phone
-        // The loser's file waits, and its next commit takes it.
+        // The loser's file stays staged, and its next commit includes it.
         #expect(try await loser.connection.uploads(in: loser.group).count == 1)
         #expect(try await loser.commit(1) == .success(1))
         #expect(try await phone.files()?.fileIndex.count == 2)

@@ -4,7 +4,7 @@ import SyncProtocol
 import SyncServerConnection
 import Testing
 
-@Suite("Identities and switches of accounts, request by request")
+@Suite("Identities and account switches, request by request")
 struct AccountSwitchTests {
     private static let identity = UserAppID("55555555-5555-4555-8555-555555555555")!
     private static let switchID = AccountSwitchID("66666666-6666-4666-8666-666666666666")!
@@ -22,7 +22,7 @@ struct AccountSwitchTests {
             })
     }
 
-    @Test("Sign-ins ask for the identity and show the grant; other requests name the epoch")
+    @Test("Sign-ins request the identity and send the grant; other requests include the epoch")
     func headers() async throws {
         let bench = bench(
             .reply(200, #"{"userId":7,"userAppId":"\#(Self.identity.rawValue)","accountEpoch":5}"#), Bench.index)
@@ -40,7 +40,7 @@ struct AccountSwitchTests {
         #expect(Self.header("SyncServer-Account-Epoch", second) == "4")
     }
 
-    @Test("A server without identities reports none, and requests name no epoch")
+    @Test("A server without identities reports none, and requests include no epoch")
     func older() async throws {
         let bench = Bench(.success(.reply(200, #"{"userId":7}"#)))
 
@@ -53,7 +53,7 @@ struct AccountSwitchTests {
         }
     }
 
-    @Test("A retired account is told from an unknown one, and no refresh is tried")
+    @Test("A retired account is distinguished from an unknown one, and no refresh is attempted")
     func retired() async throws {
         let reply = HTTPReply.error(401, "account_retired", headers: ["syncserver-active-account-type": "Dropbox"])
         let bench = bench(reply)
@@ -68,7 +68,7 @@ struct AccountSwitchTests {
     }
 
     @Test(
-        "Refusals are outcomes",
+        "Rejections are returned as outcomes",
         arguments: [
             ("account_in_use", 409, AccountSwitchRefusal.accountInUse), ("grant_invalid", 409, .grantInvalid),
             ("owning_account_required", 409, .owningAccountRequired), ("switch_in_progress", 409, .inProgress(nil)),
@@ -88,7 +88,7 @@ struct AccountSwitchTests {
         }
     }
 
-    @Test("A server that does not know the endpoints does not support them")
+    @Test("Endpoints that the server does not know are reported as not supported")
     func notSupported() async throws {
         let error = await failure { () throws(ServerConnectionError) in
             try await bench(.reply(404, "")).connection.accountSwitchStatus()
@@ -96,7 +96,7 @@ struct AccountSwitchTests {
         #expect(error?.code == .notSupported)
     }
 
-    @Test("A proposal shows the grant, and the account that is left if it can be proved")
+    @Test("A proposal sends the grant, and the former account if it can be proved")
     func proof() async throws {
         let bench = bench(.error(409, "grant_invalid"))
         let old = Credentials(accountType: .dropbox, accessToken: Secret("tok\"en"), accountID: "dbid:1")
@@ -110,7 +110,7 @@ struct AccountSwitchTests {
             Self.header("SyncServer-Old-Account-Proof", exchange) == #"{"accessToken":"tok\"en","accountID":"dbid:1"}"#)
     }
 
-    @Test("A repeated upload sends the file, and says what became of it")
+    @Test("A repeated upload sends the file, and returns the outcome")
     func reupload() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "reupload-\(UUID().uuidString)")
         try Data("Hello World".utf8).write(to: file)
@@ -138,7 +138,7 @@ struct AccountSwitchTests {
         }
     }
 
-    @Test("A download that waits is told from one that is gone for good")
+    @Test("A waiting download is distinguished from a permanently unavailable one")
     func awaiting() async throws {
         let waiting = DownloadFileResponse.gone(
             appMetaData: nil, cloudStorageType: .dropbox, reason: .authTokenExpiredOrRevoked,

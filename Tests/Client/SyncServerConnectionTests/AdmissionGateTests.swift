@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Waiting for admission")
 struct AdmissionGateTests {
-    @Test("As many as permitted are admitted at once, and all in the end")
+    @Test("At most the permitted number is admitted at once, and everyone in the end")
     func limit() async {
         let gate = AdmissionGate(3)
         let inside = Occupancy()
@@ -24,7 +24,7 @@ struct AdmissionGateTests {
         #expect((1...3).contains(inside.most))
     }
 
-    @Test("A cancelled task waits no longer, and does not consume an admission")
+    @Test("A cancelled task stops waiting, and does not consume an admission")
     func cancelled() async {
         let gate = AdmissionGate(1)
         #expect(await gate.enter())
@@ -46,7 +46,7 @@ struct AdmissionGateTests {
     }
 }
 
-/// Counts who is inside.
+/// Counts the admitted tasks.
 private final class Occupancy: Sendable {
     private let state = Mutex((now: 0, most: 0, all: 0))
     var most: Int { state.withLock { $0.most } }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import SyncServerConnection
 
-@Suite("Deciding about another attempt")
+@Suite("Deciding whether to retry")
 struct AttemptDecisionTests {
     private static let lost = ServerConnectionError(.connectionLost, isRetryable: true)
     private static let busy = ServerConnectionError(.busy, status: 429, isRetryable: true)
@@ -27,7 +27,7 @@ struct AttemptDecisionTests {
         #expect(policy.delay(afterAttempt: 10, retryAfter: nil, fraction: 1) == nil)
     }
 
-    @Test("The delay is never shorter than Retry-After; one above the maximum is not waited for")
+    @Test("The delay is never shorter than Retry-After; if that exceeds the maximum, the request is not retried")
     func retryAfter() {
         let policy = RetryPolicy()
         #expect(policy.delay(afterAttempt: 1, retryAfter: .seconds(30), fraction: 0) == .seconds(30))
@@ -36,7 +36,7 @@ struct AttemptDecisionTests {
         #expect(policy.delay(afterAttempt: 1, retryAfter: .seconds(61), fraction: 0) == nil)
     }
 
-    @Test("Idempotent requests are repeated, whatever happened")
+    @Test("Idempotent requests are repeated after any failure")
     func always() {
         for error in [Self.lost, Self.busy, Self.failed] {
             #expect(decide(error, .always) == .retry(after: .seconds(1)))
@@ -62,14 +62,14 @@ struct AttemptDecisionTests {
         }
     }
 
-    @Test("Requests that must be sent once are sent once")
+    @Test("Requests that must not be repeated are sent once")
     func never() {
         for error in [Self.lost, Self.busy, Self.failed, ServerConnectionError(.signInRequired, status: 401)] {
             #expect(decide(error, .never, extensions: .present, wasSent: false) == .fail)
         }
     }
 
-    @Test("Definitive errors, a closed server and a cancelled task end it")
+    @Test("Definitive errors, a closed server and a cancelled task end the attempts")
     func definitive() {
         for error in [
             ServerConnectionError(.refused, status: 409), ServerConnectionError(.serverFailed, status: 500),
@@ -80,7 +80,7 @@ struct AttemptDecisionTests {
         }
     }
 
-    @Test("Rejected credentials are replaced once, not counted as an attempt")
+    @Test("Rejected credentials are replaced once, which does not count as an attempt")
     func refresh() {
         let refused = ServerConnectionError(.signInRequired, status: 401)
         var decisions = AttemptDecisions(policy: RetryPolicy(), repetition: .ifNotCarriedOut)

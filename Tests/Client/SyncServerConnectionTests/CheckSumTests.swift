@@ -3,16 +3,16 @@ import SyncProtocol
 import SyncServerConnection
 import Testing
 
-/// The values of docs/protocol.md, section 7.4, which were computed by tools that are not ours; the others by
-/// coreutils and Python's hashlib.
+/// The values of docs/protocol.md, section 7.4, were computed with independent tools; the others with coreutils and
+/// Python's hashlib.
 @Suite("Checksums of files")
 struct CheckSumTests {
-    /// Puts the bytes into a file and computes both ways.
+    /// Writes the bytes to a file and computes the checksum in both ways.
     private func check(_ bytes: Data, _ flavour: CheckSum.Flavour, _ expected: String) async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "sum-\(UUID().uuidString)")
         try bytes.write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
-        // The raw text: letter case counts here.
+        // The raw text, since letter case matters here.
         #expect(try await CheckSum.ofFile(at: file, flavour: flavour).rawValue == expected)
         #expect(CheckSum.of(bytes, flavour: flavour).rawValue == expected)
     }
@@ -34,13 +34,13 @@ struct CheckSumTests {
         try await check(Data(text.utf8), flavour, expected)
     }
 
-    @Test("A file of several blocks, its last one full or not", arguments: LargeSample.all)
+    @Test("A file of several blocks, with a full or partial last block", arguments: LargeSample.all)
     func large(sample: LargeSample) async throws {
         let bytes = Data((0..<sample.count).map { UInt8(truncatingIfNeeded: $0 % 251) })
         try await check(bytes, sample.flavour, sample.expected)
     }
 
-    @Test("A file that is not there is an error")
+    @Test("A missing file is an error")
     func missing() async {
         await #expect(throws: (any Error).self) {
             try await CheckSum.ofFile(at: URL(filePath: "/nonexistent/file"), flavour: .md5)

@@ -9,7 +9,7 @@ struct CredentialTests {
     private static let refused = Result<HTTPReply, TransportFailure>.success(.error(401, "credentials_rejected"))
     private static let listed = Result<HTTPReply, TransportFailure>.success(.reply(200, #"{"uploads":[]}"#))
 
-    @Test("They are replaced once, and the request repeated at once with the new ones")
+    @Test("They are replaced once, and the request is repeated immediately with the new ones")
     func refresh() async throws {
         let bench = Bench(Self.refused, Self.listed)
 
@@ -21,7 +21,7 @@ struct CredentialTests {
         #expect(bench.recorder.events.contains(.refreshingCredentials))
     }
 
-    @Test("If the new ones are rejected too, the user has to sign in, and is notified once")
+    @Test("If the new ones are rejected, too, the user has to sign in, and is notified once")
     func twice() async {
         let bench = Bench(Self.refused)
         for _ in 1...3 {
@@ -35,7 +35,7 @@ struct CredentialTests {
         #expect(bench.recorder.events.filter { $0 == .signInRequired }.count == 1)
     }
 
-    @Test("At a sign-in the credential provider is told the accepted code, and a long-lived token; else nothing")
+    @Test("At a sign-in, the credential provider receives the accepted code and a long-lived token; otherwise nothing")
     func accepted() async throws {
         let user = HTTPReply.reply(200, #"{"userId":7}"#, headers: ["syncserver-access-token": "long"])
         let bench = Bench(.success(user))
@@ -81,7 +81,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("The token goes under a name with a hyphen, which proxies pass on, and never under both names")
+    @Test("The token is sent with a hyphenated header name, which proxies forward, and never with both names")
     func hyphen() async throws {
         let bench = Bench(.success(.reply(200, #"{"uploads":[]}"#)))
         _ = try await bench.connection.uploads(in: Sample.group)
@@ -89,7 +89,7 @@ struct CredentialTests {
     }
 
     @Test(
-        "A server that does not know the hyphen gets the underscore, once it has refused the other, without a refresh")
+        "A server that does not know the hyphen receives the underscore after rejecting the hyphen, without a refresh")
     func olderServer() async throws {
         let executor = ScriptedExecutor { exchange, _ in
             exchange.request.headerFields[HTTPField.Name("access_token")!] == "token"
@@ -101,7 +101,7 @@ struct CredentialTests {
         #expect(bench.credentials.refreshes.isEmpty)
     }
 
-    @Test("When such a server is replaced by one behind a proxy that drops underscores, the hyphen is back")
+    @Test("If a proxy that drops underscores replaces such a server, the hyphen is used again")
     func replacedServer() async throws {
         let executor = ScriptedExecutor { exchange, n in
             let hasHyphen = exchange.request.headerFields[HTTPField.Name("access-token")!] != nil
@@ -117,7 +117,7 @@ struct CredentialTests {
         #expect(bench.credentials.refreshes.isEmpty)
     }
 
-    @Test("A token that both spellings do not help is refreshed once, as always")
+    @Test("A token rejected with both spellings is refreshed once, as usual")
     func rejectedByOlderServer() async {
         let bench = Bench(.success(.reply(401, "", version: nil)))
         let error = await failure { () throws(ServerConnectionError) in
@@ -128,7 +128,7 @@ struct CredentialTests {
         #expect(bench.credentials.refreshes.count == 1)
     }
 
-    @Test("Requests that are rejected together share one refresh")
+    @Test("Simultaneously rejected requests share one refresh")
     func shared() async throws {
         let (released, release) = AsyncStream.makeStream(of: Void.self)
         let credentials = TestCredentials(refresh: { refused in
@@ -165,7 +165,7 @@ struct CredentialTests {
         #expect(credentials.refreshes.count == 2)
     }
 
-    @Test("Credentials that the app has replaced meanwhile are used without a refresh")
+    @Test("Credentials that the app has already replaced are used without a refresh")
     func replacedMeanwhile() async throws {
         let credentials = TestCredentials()
         let executor = ScriptedExecutor { _, n in
@@ -209,7 +209,7 @@ struct CredentialTests {
         #expect(bench.requestCount == 0)
     }
 
-    @Test("For CheckCreds 401 is a result, and it is sent once")
+    @Test("For CheckCreds, 401 is a result, and the request is sent once")
     func checkCreds() async throws {
         let bench = Bench(.success(.error(401, "user_unknown")))
         #expect(try await bench.connection.checkCredentials() == .noUser(.userUnknown))
@@ -231,7 +231,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("Sign-in data of the reply are returned: another token, and the lack of offline access")
+    @Test("Sign-in data in the reply are returned: a new token, and missing offline access")
     func signedInUser() async throws {
         let headers = ["syncserver-access-token": "long-lived", "syncserver-offline-access": "none"]
         let expected = SignedInUser(

@@ -4,7 +4,7 @@ import SyncProtocol
 import SyncServerConnection
 import Testing
 
-@Suite("Downloads from an address at the owner's storage, as the replies decide")
+@Suite("Downloads from an address at the owner's storage, decided by the replies")
 struct DirectDownloadTests {
     private static let hello = Data("Hello World".utf8)
 
@@ -19,7 +19,7 @@ struct DirectDownloadTests {
                 cloudStorageType: .microsoft, checkSum: CheckSum.of(hello, flavour: .sha1), contentsChanged: true))
     }
 
-    /// A reply with bytes: the server's, or the storage's.
+    /// A reply with bytes, of the server or of the storage.
     private func bytes(_ bytes: Data, isServer: Bool) throws -> HTTPReply {
         try bytes.write(to: file)
         var reply =
@@ -33,7 +33,7 @@ struct DirectDownloadTests {
         return reply
     }
 
-    /// What is asked for a download, if server and storage reply like this.
+    /// The requests of a download with these replies of the server and storage.
     private func asked(
         isDirect: Bool = true, sendsParts: Bool = true,
         _ replies: @escaping @Sendable (Int) throws -> Result<HTTPReply, TransportFailure>
@@ -68,7 +68,7 @@ struct DirectDownloadTests {
         #expect(exchanges[1].destination == file && exchanges[1].partial != nil)
     }
 
-    @Test("What cannot be had there, or is not what was announced, comes through the server")
+    @Test("Unavailable or unexpected bytes are fetched through the server")
     func through() async throws {
         let obstacles: [@Sendable () throws -> Result<HTTPReply, TransportFailure>] = [
             { .success(.reply(403, "", version: nil)) }, { .success(.reply(404, "", version: nil)) },
@@ -92,7 +92,7 @@ struct DirectDownloadTests {
         }
     }
 
-    @Test("A storage that is out of order is tried as often as a server, and then left")
+    @Test("A failing storage is tried as often as a server, and then abandoned")
     func unavailable() async throws {
         let (exchanges, outcome) = await asked { n in
             switch n {
@@ -105,7 +105,7 @@ struct DirectDownloadTests {
         #expect(exchanges.count == 7)
     }
 
-    @Test("An address that is not protected, or has expired, is not used")
+    @Test("An unencrypted or expired address is not used")
     func useless() async throws {
         for elsewhere in [Self.elsewhere("http://storage.test/file"), Self.elsewhere(expires: "2001-01-01 00:00:00")] {
             let (exchanges, outcome) = await asked { n in
@@ -116,7 +116,7 @@ struct DirectDownloadTests {
         }
     }
 
-    @Test("No address is asked for unless the app wants that, nor for transfers that outlive the process")
+    @Test("An address is requested only if configured, and not for transfers that outlive the process")
     func notAsked() async throws {
         for (isDirect, sendsParts) in [(false, true), (true, false)] {
             let (exchanges, outcome) = await asked(isDirect: isDirect, sendsParts: sendsParts) { _ in
@@ -127,7 +127,7 @@ struct DirectDownloadTests {
         }
     }
 
-    @Test("If the server sends the bytes nevertheless, these are the file")
+    @Test("If the server sends the bytes anyway, they are the file")
     func sentByServer() async throws {
         let (exchanges, outcome) = await asked { _ in .success(try bytes(Self.hello, isServer: true)) }
         #expect(outcome?.value?.length == 11)

@@ -5,7 +5,7 @@ import SyncServerConnection
 import Synchronization
 import Testing
 
-@Suite("Uploads to an address at the owner's storage, as the replies decide")
+@Suite("Uploads to an address at the owner's storage, decided by the replies")
 struct DirectUploadTests {
     private static let lengthBytes = 3 << 20
     private static let upload = "55555555-5555-4555-8555-555555555555"
@@ -34,7 +34,7 @@ struct DirectUploadTests {
         .reply(status, #"{"nextExpectedRanges":["\#(position)-"]}"#)
     }
 
-    /// What is sent for each of some uploads of a file, if the server and the storage reply like this.
+    /// The requests of consecutive uploads of a file with these replies of the server and storage.
     private func sent(
         _ replies: [Result<HTTPReply, TransportFailure>], isDirect: Bool = true, times: Int = 1,
         of request: UploadFileRequest = Sample.upload, lengthBytes: Int = lengthBytes
@@ -61,7 +61,7 @@ struct DirectUploadTests {
         exchange.request.headerFields[.contentRange]
     }
 
-    @Test("The bytes go to the address, without credentials, and the server is told")
+    @Test("The bytes go to the address, without credentials, and the server is notified")
     func whole() async throws {
         let (exchanges, error, _) = try await sent(
             [.success(Self.created("whole")), .success(.reply(200, "")), .success(Self.staged)])
@@ -76,7 +76,8 @@ struct DirectUploadTests {
     }
 
     @Test(
-        "A session is asked where to go on, and gets all bytes in one request", arguments: ["resumable", "fragments"])
+        "A session is asked for its offset, and receives all bytes in one request",
+        arguments: ["resumable", "fragments"])
     func session(form: String) async throws {
         let isGoogle = form == "resumable"
         let (exchanges, error, pauses) = try await sent([
@@ -94,7 +95,8 @@ struct DirectUploadTests {
     }
 
     @Test(
-        "After a failure the session is asked again, and gets what it has not", arguments: ["resumable", "fragments"])
+        "After a failure the session is asked again, and receives the missing bytes",
+        arguments: ["resumable", "fragments"])
     func continued(form: String) async throws {
         let isGoogle = form == "resumable"
         func expecting(_ position: Int, isQuestion: Bool) -> Result<HTTPReply, TransportFailure> {
@@ -115,7 +117,7 @@ struct DirectUploadTests {
         #expect(exchanges.last?.request.path?.contains("direct=") == true)
     }
 
-    @Test("A session that never gets further is left, and the bytes go through the server")
+    @Test("A session without progress is abandoned, and the bytes go through the server")
     func stuck() async throws {
         let bytes = Int64(Self.lengthBytes)
         let (exchanges, error, pauses) = try await sent(
@@ -124,14 +126,14 @@ struct DirectUploadTests {
         #expect(error == nil && pauses == 4 && exchanges.count == 7)
         #expect(exchanges.last?.body == .part(of: file, 0..<bytes))
 
-        // The same if it takes nothing of what it gets.
+        // The same applies if it stores nothing of what it receives.
         let (other, _, _) = try await sent(
             [.success(Self.created())] + Array(repeating: .success(Self.more(from: 0)), count: 6)
                 + [.success(Self.staged)])
         #expect(other.count { $0.body == .file(file) } == 5 && other.last?.body == .part(of: file, 0..<bytes))
     }
 
-    @Test("A session that is not known has ended, or is new: it is asked twice, and then the server")
+    @Test("An unknown session has ended or is new: it is asked twice, and then the server is used")
     func unknownSession() async throws {
         let missing = HTTPReply.error(409, "upload_offset_mismatch")
         for found in [true, false] {
@@ -145,7 +147,7 @@ struct DirectUploadTests {
         }
     }
 
-    @Test("What does not fit into one request to OneDrive goes in fragments of the documented multiple")
+    @Test("Files too large for one request to OneDrive are sent in fragments of the documented multiple")
     func manyFragments() async throws {
         let total = (60 << 20) + 5
         let piece = 16_711_680
@@ -162,14 +164,14 @@ struct DirectUploadTests {
         #expect(piece % 327_680 == 0)
     }
 
-    @Test("OneDrive's own hash is announced with the checksum, and for no other storage")
+    @Test("OneDrive's own hash is sent with the checksum, but not for other storages")
     func storageHash() async throws {
         let oneDrive = UploadFileRequest(
             fileUUID: Sample.file, sharingGroupUUID: Sample.group, mimeType: MIMEType("text/plain")!,
             fileVersion: .first, masterVersion: Sample.version,
             checkSum: CheckSum(String(repeating: "A", count: 40))!)
         let (exchanges, _, _) = try await sent([.success(Self.created(nil)), .success(Self.staged)], of: oneDrive)
-        // Of 3 MiB of zeros, only the length is left.
+        // With 3 MiB of zeros, only the length contributes.
         #expect(
             exchanges.first?.request.path?.contains("storageHash=AAAAAAAAAAAAAAAAAAAwAAAAAAA%3D") == true,
             "\(exchanges.first?.request.path ?? "")")
@@ -178,7 +180,7 @@ struct DirectUploadTests {
         #expect(others.first?.request.path?.contains("storageHash") == false)
     }
 
-    @Test("If the storage refuses, or is out of reach, the bytes go through the server")
+    @Test("If the storage rejects the bytes or is unreachable, they go through the server")
     func refused() async throws {
         let failures: [Result<HTTPReply, TransportFailure>] = [
             .success(.reply(403, "")), .success(.reply(308, "", headers: ["Range": "bytes=7-9"])),
@@ -192,7 +194,7 @@ struct DirectUploadTests {
         }
     }
 
-    @Test("After a lost reply of the storage the server is asked, which may not find the object")
+    @Test("After the storage's reply is lost, the server is asked, which may not find the object")
     func lostReply() async throws {
         let mismatch = HTTPReply.error(409, "upload_offset_mismatch")
         let (exchanges, error, _) = try await sent(
@@ -204,7 +206,7 @@ struct DirectUploadTests {
         #expect(exchanges[3].body == .part(of: file, 0..<Int64(Self.lengthBytes)))
     }
 
-    @Test("An address that is not protected, or has expired, and a form that is not known, are not used")
+    @Test("An unencrypted or expired address, and an unknown form, are not used")
     func useless() async throws {
         for created in [
             Self.created(url: "http://storage.test/session"), Self.created(expires: "2001-01-01 00:00:00"),
@@ -216,7 +218,7 @@ struct DirectUploadTests {
         }
     }
 
-    @Test("Without an address the group's next file is sent as ever, and so is each if the app has not asked for it")
+    @Test("Without an address, or if the app did not request one, files are sent through the server as usual")
     func absent() async throws {
         let (asked, _, _) = try await sent(
             [.success(Self.created(nil)), .success(Self.staged), .success(Self.staged)], times: 2)

@@ -10,7 +10,7 @@ struct DownloadTests {
 
     private static let hello = Data("Hello World".utf8)
 
-    /// Writes `bytes` as a session does, and answers with what the server says of them.
+    /// Writes `bytes` as a session does, and replies with the server's description of them.
     private func served(
         _ bytes: Data, announced: Data? = nil, storage: CloudStorageType = .google, length: Int? = nil,
         headers: [String: String] = [:]
@@ -36,7 +36,7 @@ struct DownloadTests {
 
     private var exists: Bool { FileManager.default.fileExists(atPath: file.path) }
 
-    @Test("The bytes are compared with the announced checksum, of each storage", arguments: CloudStorageType.allCases)
+    @Test("The bytes are compared with the announced checksum, for each storage", arguments: CloudStorageType.allCases)
     func found(storage: CloudStorageType) async throws {
         defer { try? FileManager.default.removeItem(at: file) }
         let bench = bench { _ in try served(Self.hello, storage: storage) }
@@ -53,7 +53,7 @@ struct DownloadTests {
         #expect(try Data(contentsOf: file) == Self.hello)
     }
 
-    @Test("Other bytes than announced are fetched again")
+    @Test("Bytes that differ from the announced ones are fetched again")
     func mismatchOnce() async throws {
         defer { try? FileManager.default.removeItem(at: file) }
         let bench = bench { n in
@@ -67,7 +67,7 @@ struct DownloadTests {
         #expect(try Data(contentsOf: file) == Self.hello)
     }
 
-    @Test("They are never left as the file")
+    @Test("Such bytes never remain as the file")
     func mismatch() async throws {
         let bench = bench { _ in try served(Data("Hello Warld".utf8), announced: Self.hello) }
         let error = await failure { () throws(ServerConnectionError) in
@@ -79,7 +79,7 @@ struct DownloadTests {
         #expect(!exists)
     }
 
-    @Test("So are fewer or more bytes than announced, except for an encoded body")
+    @Test("A wrong number of bytes is rejected as well, except for an encoded body")
     func length() async throws {
         defer { try? FileManager.default.removeItem(at: file) }
         for length in [10, 12] {
@@ -93,7 +93,7 @@ struct DownloadTests {
         #expect(try await coded.connection.downloadFile(Sample.download, to: file).value?.length == 11)
     }
 
-    @Test("Stale and gone leave no file, not even an empty one")
+    @Test("Stale and gone results leave no file, not even an empty one")
     func withoutBytes() async throws {
         for (response, expected) in [
             (
@@ -121,7 +121,7 @@ struct DownloadTests {
         appMetaDataVersion: AppMetaDataVersion(2))
 
     /// Downloads a file whose metadata are not in the header.
-    /// - Parameter metaData: The reply to the nth request for them.
+    /// - Parameter metaData: The reply to the nth request for the metadata.
     private func downloadOmitted(
         gone: Bool = false, _ metaData: @escaping @Sendable (Int) -> HTTPReply
     ) async throws -> (outcome: Outcome<DownloadedFile>, asked: [HTTPExchange]) {
@@ -145,7 +145,7 @@ struct DownloadTests {
         return (outcome, executor.exchanges)
     }
 
-    @Test("Metadata that are too long for a header are read in a second request")
+    @Test("Metadata too long for a header are fetched in a second request")
     func omitted() async throws {
         defer { try? FileManager.default.removeItem(at: file) }
         let long = String(repeating: "ü", count: 60_000)
@@ -167,7 +167,7 @@ struct DownloadTests {
                 == .gone(Gone(.fileRemovedOrRenamed, appMetaData: "all of it", cloudStorageType: .google)))
     }
 
-    @Test("A group that moves on while the bytes arrive does not make them useless, unless the metadata have changed")
+    @Test("Bytes remain valid if the group changes while they arrive, unless the metadata have changed")
     func omittedAndStale() async throws {
         defer { try? FileManager.default.removeItem(at: file) }
         let moved = try await downloadOmitted { n in
@@ -185,7 +185,7 @@ struct DownloadTests {
         #expect(!exists)
     }
 
-    @Test("An empty file is a file")
+    @Test("An empty file is valid")
     func empty() async throws {
         defer { try? FileManager.default.removeItem(at: file) }
         let bench = bench { _ in try served(Data(), storage: .dropbox) }

@@ -4,9 +4,9 @@ import SyncProtocol
 import SyncServerConnection
 import Testing
 
-@Suite("What each endpoint's function sends and returns")
+@Suite("The request and result of each endpoint's function")
 struct EndpointTests {
-    /// Sends one request whose reply is `reply`, and takes the request apart as the server does.
+    /// Sends one request with the reply `reply`, and parses the request as the server does.
     private func sent<Message: RequestMessage>(
         _ message: Message, reply: HTTPReply,
         _ send: (ServerConnection) async throws(ServerConnectionError) -> Void
@@ -63,7 +63,7 @@ struct EndpointTests {
         }
     }
 
-    @Test("Index, conditional or not")
+    @Test("Index, with and without a condition")
     func index() async throws {
         let response = IndexResponse(
             files: .init(masterVersion: Self.version, since: MasterVersion(2), fileIndex: []), sharingGroups: [])
@@ -90,7 +90,7 @@ struct EndpointTests {
         #expect(error?.code == .invalidReply)
     }
 
-    @Test("Uploads: the file is the body, the reply is in the header")
+    @Test("Uploads: the body is the file, and the reply is in the header")
     func upload() async throws {
         let file = URL(filePath: "/files/cat.jpg")
         for (response, outcome) in [
@@ -163,7 +163,7 @@ struct EndpointTests {
     }
 
     @Test(
-        "Metadata that proxies refuse in a query are sent as the body; to a server that does not support this, in the query",
+        "Metadata that proxies reject in a query are sent as the body, or in the query to a server without support",
         arguments: [("\"", 6_000), ("x", 6_000)])
     func longMetadata(character: String, count: Int) async throws {
         let metadata = AppMetaData(version: .first, contents: String(repeating: character, count: count))
@@ -175,7 +175,7 @@ struct EndpointTests {
             _ = try await connection.uploadAppMetaData(request)
         }
         guard case .bytes(let body) = exchange.body else {
-            Issue.record("no body")
+            Issue.record("expected a body")
             return
         }
         #expect(try AppMetaData(jsonText: String(decoding: body, as: UTF8.self)) == metadata)
@@ -217,7 +217,7 @@ struct EndpointTests {
         _ = try await sent(remove, reply: .reply(200, #"{"masterVersionUpdate":9}"#)) {
             connection throws(ServerConnectionError) in
             guard case .stale(MasterVersion(9)) = try await connection.removeSharingGroup(remove) else {
-                Issue.record("not stale")
+                Issue.record("expected a stale result")
                 return
             }
         }
@@ -311,7 +311,7 @@ struct EndpointTests {
         #expect(error?.goneReason == nil)
     }
 
-    @Test("An endpoint that an older server lacks is not supported")
+    @Test("An endpoint missing on an older server is reported as not supported")
     func notSupported() async {
         for reply in [HTTPReply.reply(404, "Cannot POST /DiscardUploads/."), .error(404, "endpoint_unknown")] {
             let connection = Bench(.success(reply)).connection
@@ -374,7 +374,7 @@ struct EndpointTests {
     }
 
     @Test(
-        "With a base URL that is not HTTP nothing is sent", arguments: ["file:///x", "mailto:a@example.com", "https:"])
+        "With a base URL that is not HTTP, nothing is sent", arguments: ["file:///x", "mailto:a@example.com", "https:"])
     func baseURL(text: String) async {
         let bench = Bench(ScriptedExecutor([.success(.reply())]), change: { $0.baseURL = URL(string: text)! })
         let error = await failure { () throws(ServerConnectionError) in
@@ -385,7 +385,7 @@ struct EndpointTests {
     }
 
     @Test(
-        "The base URL may have a port, a prefix, a slash at its end, or an IPv6 address",
+        "The base URL may have a port, a prefix, a trailing slash, or an IPv6 address",
         arguments: [
             ("https://example.com", "example.com", "/HealthCheck/"),
             ("https://example.com/", "example.com", "/HealthCheck/"),

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Stored replies")
 struct KeptReplyTests {
-    @Test("A reply survives being stored")
+    @Test("A reply survives storage")
     func stored() throws {
         var reply = HTTPReply.reply(
             200, "body", headers: ["syncserver-message-params": #"{"masterVersionUpdate":4}"#, "ETag": "\"x\""])

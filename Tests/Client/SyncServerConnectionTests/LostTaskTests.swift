@@ -7,7 +7,7 @@
 
     @Suite("Tasks that URLSession loses")
     struct LostTaskTests {
-        /// Takes every request, and never reports anything about it, not even a timeout.
+        /// Accepts every request, and never reports anything about it, not even a timeout.
         private final class SilentProtocol: URLProtocol {
             override class func canInit(with request: URLRequest) -> Bool { true }
             override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
@@ -15,7 +15,7 @@
             override func stopLoading() {}
         }
 
-        @Test("A request ends although its end is never reported, and the next ones have their turn")
+        @Test("A request ends even if its end is never reported, and the next requests are sent")
         func silence() async throws {
             let configuration = URLSessionExecutor.configuration()
             configuration.protocolClasses = [SilentProtocol.self]
@@ -24,7 +24,7 @@
                 request: HTTPRequest(method: .get, scheme: "http", authority: "127.0.0.1:9", path: "/Index/"),
                 idleTimeout: .milliseconds(100))
 
-            // More than are admitted at once.
+            // More requests than are admitted at once.
             let kinds = await withTaskGroup(of: TransportFailure.Kind?.self) { group in
                 for _ in 0..<20 {
                     group.addTask {

@@ -4,7 +4,7 @@ import SyncProtocol
 import SyncServerConnection
 import Testing
 
-@Suite("Uploads in pieces, as the server's replies decide")
+@Suite("Uploads in pieces, decided by the server's replies")
 struct PiecewiseUploadTests {
     private static let lengthBytes = 20 << 20
     private static let upload = UploadUUID("55555555-5555-4555-8555-555555555555")!
@@ -27,7 +27,7 @@ struct PiecewiseUploadTests {
         .reply(204, "", headers: ["upload-offset": offset, "syncserver-message-params": "{}"])
     }
 
-    /// What is sent for a file if the server replies like this, after a reply to Index.
+    /// The requests for a file with these replies, after a reply to Index.
     private func sent(
         _ replies: [Result<HTTPReply, TransportFailure>], index: HTTPReply = Bench.index, sendsParts: Bool = true,
         lengthBytes: Int = lengthBytes, again: Bool = false
@@ -52,7 +52,7 @@ struct PiecewiseUploadTests {
         return (Array(executor.exchanges.dropFirst()), error)
     }
 
-    /// Method, resource and bytes of each request.
+    /// The method, resource and bytes of each request.
     private func summary(_ exchanges: [HTTPExchange]) -> [String] {
         exchanges.map { exchange in
             let resource = exchange.request.path?.split(separator: "/").dropFirst().first ?? ""
@@ -65,7 +65,7 @@ struct PiecewiseUploadTests {
         }
     }
 
-    @Test("The pieces follow each other, and the last one says so")
+    @Test("The pieces follow each other, and the last one is marked as complete")
     func pieces() async throws {
         let (exchanges, error) = try await sent(
             [.success(Self.created(at: "0")), .success(Self.incomplete(at: "16777216")), .success(Self.staged)])
@@ -81,7 +81,7 @@ struct PiecewiseUploadTests {
         #expect(exchanges[1].request.headerFields[.contentType] == "application/partial-upload")
     }
 
-    @Test("What is uploaded again after a switch of accounts comes in pieces, too")
+    @Test("A file uploaded again after an account switch is sent in pieces, too")
     func uploadedAgain() async throws {
         let stored = HTTPReply.message(ReuploadFileResponse.stored)
         let (exchanges, error) = try await sent(
@@ -100,7 +100,7 @@ struct PiecewiseUploadTests {
         #expect(summary(small.exchanges) == ["POST ReuploadFile whole"])
     }
 
-    @Test("After a lost connection it goes on at the offset that the server tells")
+    @Test("After a lost connection, it resumes at the server's offset")
     func resumed() async throws {
         let (exchanges, error) = try await sent([
             .success(Self.created(at: "0")), .lost, .success(Self.incomplete(at: "5242880")), .success(Self.staged),
@@ -113,7 +113,7 @@ struct PiecewiseUploadTests {
             ])
     }
 
-    @Test("It ends after as many attempts as any request if none of them brings it further")
+    @Test("Without progress, it ends after as many attempts as any other request")
     func bounded() async throws {
         let turns = [Result.lost, .success(Self.incomplete(at: "0"))]
         let (exchanges, error) = try await sent(
@@ -123,7 +123,7 @@ struct PiecewiseUploadTests {
         #expect(summary(exchanges).count { $0.hasPrefix("PATCH") } == 5)
     }
 
-    @Test("An upload that has expired is begun anew")
+    @Test("An expired upload is restarted")
     func expired() async throws {
         let (exchanges, error) = try await sent([
             .success(Self.created(at: "4")), .success(.error(404, "upload_unknown")), .success(Self.created(at: "0")),
@@ -135,7 +135,8 @@ struct PiecewiseUploadTests {
     }
 
     @Test(
-        "An offset beyond the file, or none, is no reply", arguments: ["20971521", "-1", "9223372036854775808", nil])
+        "A missing offset, or one outside the file, is an invalid reply",
+        arguments: ["20971521", "-1", "9223372036854775808", nil])
     func absurd(offset: String?) async throws {
         let (exchanges, error) = try await sent([.success(Self.created(at: offset))])
 
@@ -143,7 +144,7 @@ struct PiecewiseUploadTests {
         #expect(summary(exchanges) == ["POST CreateUpload"])
     }
 
-    @Test("The file is sent whole to servers and storages that take no pieces")
+    @Test("The file is sent whole to servers and storages that do not support pieces")
     func whole() async throws {
         let whole = ["POST UploadFile whole"]
         let older = HTTPReply.reply(200, #"{"sharingGroups":[]}"#)
@@ -158,7 +159,7 @@ struct PiecewiseUploadTests {
         #expect(summary(dav.exchanges).last == "POST UploadFile whole")
     }
 
-    @Test("What is staged or stale already is not sent")
+    @Test("A file that is already staged or stale is not sent")
     func answered() async throws {
         let (exchanges, error) = try await sent([.success(Self.staged)])
         #expect(error == nil)

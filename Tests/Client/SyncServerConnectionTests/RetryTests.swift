@@ -4,9 +4,9 @@ import SyncProtocol
 import SyncServerConnection
 import Testing
 
-@Suite("Requests that are sent again")
+@Suite("Repeating requests")
 struct RetryTests {
-    @Test("A request that failed once is retried transparently")
+    @Test("A request that fails once is retried transparently")
     func once() async throws {
         let bench = Bench(.lost, .success(.reply(200, #"{"uploads":[]}"#)))
 
@@ -17,7 +17,7 @@ struct RetryTests {
         #expect(bench.executor.exchanges[0].request == bench.executor.exchanges[1].request)
     }
 
-    @Test("After five attempts the last error is the result")
+    @Test("After five attempts, the last error is the result")
     func fiveTimes() async {
         let bench = Bench(.success(.error(502, "cloud_unavailable", retryable: true)))
 
@@ -46,7 +46,7 @@ struct RetryTests {
         #expect(bench.recorder.pauses == [.seconds(17)])
     }
 
-    @Test("A delay that is too long is left to the caller")
+    @Test("An excessive delay is left to the caller")
     func longRetryAfter() async {
         let bench = Bench(.success(.error(429, "quota_group_rate", retryable: true, headers: ["Retry-After": "1800"])))
 
@@ -60,7 +60,7 @@ struct RetryTests {
     }
 
     @Test(
-        "What the server calls final is not repeated",
+        "An error that the server marks as final is not retried",
         arguments: [(409, "permission_too_low"), (500, "internal"), (507, "cloud_quota_exceeded")])
     func final(status: Int, code: String) async {
         let bench = Bench(.success(.error(status, code)))
@@ -75,7 +75,7 @@ struct RetryTests {
     }
 
     @Test(
-        "A server that does not say it: its failures are repeated, its refusals are not",
+        "Without such a mark, the server's failures are retried, and its rejections are not",
         arguments: [(500, 5), (404, 1), (400, 1)])
     func older(status: Int, count: Int) async {
         let bench = Bench(.success(.reply(status, #"{"error":"Failed"}"#)))
@@ -90,7 +90,7 @@ struct RetryTests {
         #expect(bench.requestCount == count)
     }
 
-    @Test("A request with an unreadable reply is repeated, and fails in the end")
+    @Test("A request with an unreadable reply is repeated, and finally fails")
     func unreadable() async {
         for body in ["", "<html>", "[]", #"{"uploads":7}"#] {
             let bench = Bench(.success(.reply(200, body)))
@@ -115,7 +115,7 @@ struct RetryTests {
         #expect(bench.requestCount == 2)
     }
 
-    @Test("A commit with an id is sent again with the same id, to a server that has shown its extensions")
+    @Test("A commit with an id is repeated with the same id, if the server has shown its extensions")
     func commitWithID() async throws {
         let bench = Bench(
             .success(Bench.index), .lost, .success(.reply(200, #"{"numberUploadsTransferred":3}"#)))
@@ -128,7 +128,7 @@ struct RetryTests {
         #expect(bench.executor.exchanges[1].request.path?.contains("commitId=\(Sample.commit)") == true)
     }
 
-    @Test("To a server without extensions even a commit with an id is sent once")
+    @Test("To a server without extensions, even a commit with an id is sent once")
     func commitToOlderServer() async {
         let bench = Bench(.success(.reply(200, #"{"sharingGroups":[]}"#)), .lost)
         _ = try? await bench.connection.index(IndexRequest())
@@ -142,14 +142,14 @@ struct RetryTests {
         #expect(bench.requestCount == 2)
     }
 
-    @Test("Requests that never left the device are sent again, commits and creations too")
+    @Test("Requests that never left the device are repeated, including commits and creations")
     func offline() async throws {
         let bench = Bench(.offline, .offline, .success(.reply()))
         try await bench.connection.createSharingGroup(CreateSharingGroupRequest(sharingGroupUUID: Sample.group))
         #expect(bench.requestCount == 3)
     }
 
-    @Test("Changes of a group are not sent twice, with or without extensions")
+    @Test("Changes to a group are not sent twice, with or without extensions")
     func groupChange() async {
         let bench = Bench(.success(Bench.index), .lost)
         _ = try? await bench.connection.index(IndexRequest())
@@ -163,14 +163,14 @@ struct RetryTests {
         #expect(bench.requestCount == 2)
     }
 
-    @Test("A commit waits five seconds longer for each deletion")
+    @Test("The delay of a commit is extended by five seconds for each deletion")
     func commitTimeout() async throws {
         let bench = Bench(.success(.reply(200, #"{"numberUploadsTransferred":3}"#)))
         _ = try await bench.connection.doneUploads(Sample.commitWithID, deletions: 3)
         #expect(bench.executor.exchanges[0].idleTimeout == .seconds(75))
     }
 
-    @Test("A task that is cancelled during the delay sends nothing more")
+    @Test("A task cancelled during the delay sends nothing more")
     func cancelled() async {
         let bench = Bench(ScriptedExecutor([.lost]), onPause: { throw CancellationError() })
 
@@ -182,7 +182,7 @@ struct RetryTests {
         #expect(bench.requestCount == 1)
     }
 
-    @Test("A request that waits in vain is repeated once, those after it are not until the server replies again")
+    @Test("A request that times out is repeated once; those after it are not until the server replies again")
     func silence() async throws {
         let silent = Result<HTTPReply, TransportFailure>.failure(TransportFailure(.timedOut))
         let reply = Result<HTTPReply, TransportFailure>.success(.reply(200, #"{"uploads":[]}"#))
@@ -199,7 +199,7 @@ struct RetryTests {
         #expect(bench.requestCount == 3)
         #expect(await ask() == .timedOut)
         #expect(bench.requestCount == 4)
-        // A connection that is lost says nothing about that.
+        // A lost connection does not count as a timeout.
         #expect(await ask() == .timedOut)
         #expect(bench.requestCount == 6)
         #expect(await ask() == nil)
@@ -207,7 +207,7 @@ struct RetryTests {
         #expect(bench.requestCount == 9)
     }
 
-    @Test("Requests that wait in vain at the same time are each repeated")
+    @Test("Simultaneous requests that time out are each repeated")
     func concurrentSilence() async throws {
         let (arrivals, arrived) = AsyncStream.makeStream(of: Void.self)
         let executor = ScriptedExecutor { _, n throws(TransportFailure) in

@@ -4,9 +4,9 @@ import SyncProtocol
 import SyncServerConnection
 import Synchronization
 
-/// An executor whose replies the test writes, and which remembers what it was asked.
+/// An executor with scripted replies, which records its requests.
 final class ScriptedExecutor: HTTPExecutor {
-    /// Answers request number `n`, counted from 0.
+    /// Replies to request number `n`, counted from 0.
     typealias Script = @Sendable (_ exchange: HTTPExchange, _ n: Int) async throws(TransportFailure) -> HTTPReply
 
     private let script: Script
@@ -19,12 +19,12 @@ final class ScriptedExecutor: HTTPExecutor {
 
     let sendsParts: Bool
 
-    /// Answers with these, in this order; the last one for ever.
+    /// Sends these replies in order, and then repeats the last one.
     convenience init(_ replies: [Result<HTTPReply, TransportFailure>]) {
         self.init { _, n throws(TransportFailure) in try replies[min(n, replies.count - 1)].get() }
     }
 
-    /// What was asked so far.
+    /// The requests so far.
     var exchanges: [HTTPExchange] { recorded.withLock { $0 } }
 
     func execute(
@@ -39,7 +39,7 @@ final class ScriptedExecutor: HTTPExecutor {
 }
 
 extension HTTPReply {
-    /// A reply with headers as text, and the version that the server always sends unless told otherwise.
+    /// A reply with headers as text, and the version header that the server always sends, unless overridden.
     static func reply(
         _ status: Int = 200, _ body: String = "{}", headers: [String: String] = [:], version: String? = "1.0.0"
     ) -> HTTPReply {
@@ -50,7 +50,7 @@ extension HTTPReply {
             response: HTTPResponse(status: .init(code: status), headerFields: fields), body: Data(body.utf8))
     }
 
-    /// An error as this server sends it.
+    /// An error in this server's format.
     static func error(
         _ status: Int, _ code: String, retryable: Bool = false, goneReason: GoneReason? = nil,
         headers: [String: String] = [:]
@@ -69,12 +69,12 @@ extension HTTPReply {
     }
 }
 
-/// Credentials in the hands of a test.
+/// Credentials controlled by a test.
 final class TestCredentials: CredentialProvider {
     private let state: Mutex<(current: Credentials?, refreshes: [Credentials])>
     private let whileRefreshing: @Sendable (Credentials) async throws -> Credentials
 
-    /// Starts with `token`; a refresh appends a prime unless the test says otherwise.
+    /// Starts with `token`; a refresh appends a prime by default.
     init(
         _ token: String? = "token",
         refresh: @escaping @Sendable (Credentials) async throws -> Credentials = {
@@ -89,16 +89,16 @@ final class TestCredentials: CredentialProvider {
 
     private let taken = Mutex<[(credentials: Credentials, newToken: String?)]>([])
 
-    /// What the server took at sign-ins, in order.
+    /// The accepted sign-ins, in order.
     var accepted: [Credentials] { taken.withLock { $0.map(\.credentials) } }
-    /// The tokens that came with that.
+    /// The tokens received with them.
     var newTokens: [String?] { taken.withLock { $0.map(\.newToken) } }
 
     func serverAccepted(_ accepted: Credentials, newAccessToken: Secret?) async {
         taken.withLock { $0.append((accepted, newAccessToken?.value)) }
     }
 
-    /// What was refused, in order.
+    /// The rejected credentials, in order.
     var refreshes: [Credentials] { state.withLock { $0.refreshes } }
 
     func set(_ token: String?) {
@@ -115,7 +115,7 @@ final class TestCredentials: CredentialProvider {
     }
 }
 
-/// Remembers pauses instead of waiting, and events.
+/// Records pauses instead of waiting, and events.
 final class Recorder: Sendable {
     private let state = Mutex((pauses: [Duration](), events: [ConnectionEvent]()))
 
@@ -126,7 +126,7 @@ final class Recorder: Sendable {
     func add(_ event: ConnectionEvent) { state.withLock { $0.events.append(event) } }
 }
 
-/// What the tests share.
+/// Values shared by the tests.
 enum Sample {
     static let file = FileUUID("11111111-1111-4111-8111-11111111111A")!
     static let group = SharingGroupUUID("22222222-2222-4222-8222-22222222222b")!
@@ -156,7 +156,7 @@ struct Bench: Sendable {
     let credentials: TestCredentials
     let recorder = Recorder()
 
-    /// Chance always says `fraction`.
+    /// Random numbers are always `fraction`.
     init(
         _ executor: ScriptedExecutor, credentials: TestCredentials = TestCredentials(), fraction: Double = 1,
         onPause: @escaping @Sendable () async throws -> Void = {},
@@ -183,7 +183,7 @@ struct Bench: Sendable {
         self.init(ScriptedExecutor(replies))
     }
 
-    /// How many requests were sent.
+    /// The number of requests sent.
     var requestCount: Int { executor.exchanges.count }
 
     /// The access tokens of the requests, in order.
@@ -191,7 +191,7 @@ struct Bench: Sendable {
         executor.exchanges.map { $0.request.headerFields[HTTPField.Name("access-token")!] }
     }
 
-    /// Lets the connection know that the server has extensions, from the sign that its index has.
+    /// Lets the connection detect the server's extensions, from the tag of its index.
     static let index = HTTPReply.reply(200, #"{"sharingGroups":[]}"#, headers: ["etag": "\"1\""])
 }
 
@@ -208,8 +208,8 @@ func failure(
 }
 
 extension Result where Failure == TransportFailure {
-    /// The connection ends before a reply comes.
+    /// The connection closes before a reply arrives.
     static var lost: Self { .failure(TransportFailure(.interrupted)) }
-    /// There is no connection.
+    /// There is no network connection.
     static var offline: Self { .failure(TransportFailure(.notConnected)) }
 }

@@ -23,7 +23,7 @@ struct ServerStateTests {
 
     private static let listed = #"{"uploads":[]}"#
 
-    @Test("A server of the minimum version is accepted, and a newer one")
+    @Test("A server with the minimum version or a newer one is accepted")
     func goodVersion() async {
         for version in ["0.25.1", "0.26.0", "1.0.0"] {
             let bench = bench(.success(.reply(200, Self.listed, version: version)), minimum: ServerVersion(0, 25, 1))
@@ -33,17 +33,17 @@ struct ServerStateTests {
     }
 
     @Test(
-        "An older server, or none of ours, ends this request and all others", arguments: ["0.25.0", "0.9.9", "x"])
+        "An older server, or a different one, ends this request and all others", arguments: ["0.25.0", "0.9.9", "x"])
     func badVersion(version: String) async {
         let bench = bench(.success(.reply(200, Self.listed, version: version)), minimum: ServerVersion(0, 25, 1))
 
         #expect(await uploads(bench)?.code == .serverVersionTooOld)
         #expect(await uploads(bench)?.code == .serverVersionTooOld)
-        #expect(bench.requestCount == 1, "the second one was not sent")
+        #expect(bench.requestCount == 1, "the second request was not sent")
     }
 
     @Test(
-        "A reply without a version is a proxy's or a network's: nobody is signed out, nothing is gone, nothing is learned",
+        "A reply without a version comes from a proxy or network: no sign-out, nothing gone, nothing learned",
         arguments: [200, 204, 301, 302, 304, 400, 401, 403, 404, 405, 409, 410, 411, 413, 414, 422, 431, 451])
     func foreign(status: Int) async throws {
         for headers in [["Content-Type": "text/html"], ["WWW-Authenticate": "Basic realm=\"Hotel\""]] {
@@ -60,15 +60,15 @@ struct ServerStateTests {
             #expect(bench.credentials.refreshes.isEmpty)
             #expect(!bench.recorder.events.contains(.signInRequired))
             let first = self.bench(.success(foreign))
-            #expect(await uploads(first)?.code == .invalidReply, "also as the first reply of all: \(status)")
+            #expect(await uploads(first)?.code == .invalidReply, "even as the very first reply: \(status)")
             let extra = await failure { () throws(ServerConnectionError) in
                 try await first.connection.discardUploads(DiscardUploadsRequest(sharingGroupUUID: Sample.group))
             }
-            #expect(extra?.code == .invalidReply, "not a sign of an older server: \(status)")
+            #expect(extra?.code == .invalidReply, "does not indicate an older server: \(status)")
         }
     }
 
-    @Test("What a proxy says about its own state holds: too many requests, failures, closed")
+    @Test("A proxy's own state is respected: too many requests, failures, closed")
     func foreignStates() async {
         for (status, code) in [
             (429, ServerConnectionError.Code.busy), (408, .busy), (500, .serverFailed), (502, .serverFailed),
@@ -100,7 +100,7 @@ struct ServerStateTests {
         #expect(await uploads(bench) == nil)
     }
 
-    @Test("Refused credentials, a closed server, and errors that say no version do not block")
+    @Test("Rejected credentials, a closed server, and errors without a version do not block")
     func versionOfErrors() async {
         for reply in [
             HTTPReply.reply(401, "", version: nil), .reply(401, "", version: "0.1.0"), .reply(503, "", version: nil),
@@ -115,7 +115,7 @@ struct ServerStateTests {
         #expect(await uploads(old)?.code == .serverVersionTooOld)
     }
 
-    @Test("A closed server gets no more requests; the reason is fetched from another URL, without credentials")
+    @Test("A closed server receives no more requests; the reason is fetched from another URL, without credentials")
     func maintenance() async throws {
         let bench = bench(
             .success(.error(503, "maintenance", retryable: true, headers: ["Retry-After": "120"])),
@@ -136,7 +136,7 @@ struct ServerStateTests {
     }
 
     @Test(
-        "What a 503 itself says is the message, whatever its form",
+        "The message is taken from the 503 itself, in any format",
         arguments: [
             ("text/plain", "Back at ten, OK?\n", "Back at ten, OK?"),
             (
@@ -165,7 +165,7 @@ struct ServerStateTests {
         #expect(bench.recorder.events.contains(.serverUnavailable(message: message)))
     }
 
-    @Test("Without a reply there the error has no text")
+    @Test("Without a reply from that URL, the error has no text")
     func noMaintenanceMessage() async {
         for second in [Result<HTTPReply, TransportFailure>.offline, .success(.reply(404, "Not found"))] {
             let bench = bench(.success(.reply(503, "")), second)
@@ -190,7 +190,7 @@ struct ServerStateTests {
             ])
     }
 
-    @Test("Extensions are detected by the tag of an index, and the code of an error; other replies prove nothing")
+    @Test("Extensions are detected by the tag of an index or the code of an error; other replies prove nothing")
     func extensions() async {
         let plain = bench(.success(.reply(200, Self.listed)))
         _ = await uploads(plain)
@@ -233,7 +233,7 @@ struct ServerStateTests {
         #expect(texts.allSatisfy { $0.contains("duration_ms=") && !$0.contains(secret) })
     }
 
-    @Test("An error's description has the server's request id, and not the server's sentence")
+    @Test("An error's description contains the server's request id, but not the server's message")
     func description() async {
         let bench = bench(.success(.error(409, "permission_too_low")))
         let error = await uploads(bench)
@@ -241,7 +241,7 @@ struct ServerStateTests {
         #expect(error?.debugDescription == "\(error?.description ?? ""): Text")
     }
 
-    @Test("Problem details are decoded as well, and the header's code without any body")
+    @Test("Problem details are decoded as well; so is the header's code without a body")
     func problem() async {
         let body = ErrorBody(
             error: "Text", code: "permission_too_low", requestId: "r", retryable: false, status: 409, isProblem: true)
@@ -256,7 +256,7 @@ struct ServerStateTests {
     }
 }
 
-/// Lines of a log.
+/// The lines of a log.
 private final class Lines: Sendable {
     private let lines = Mutex([String]())
     var all: [String] { lines.withLock { $0 } }

@@ -5,7 +5,7 @@ import Testing
 @Suite("Versions of servers and apps")
 struct ServerVersionTests {
     @Test(
-        "Three integers with dots are a version, and nothing else",
+        "A version is exactly three integers separated by dots",
         arguments: ["", "1", "1.2", "1.2.3.4", "1.2.x", "1..3", "-1.2.3", "+1.2.3", " 1.2.3", "1.2.3-beta", "1.2.٣"])
     func malformed(text: String) {
         #expect(ServerVersion(rawValue: text) == nil)
@@ -18,7 +18,7 @@ struct ServerVersionTests {
         #expect(version.rawValue == "0.25.1")
     }
 
-    @Test("Major is compared before minor, minor before patch; equal is not less")
+    @Test("The major version is compared before the minor, the minor before the patch; equal is not less")
     func order() {
         let ascending = [
             ServerVersion(0, 9, 9), ServerVersion(0, 10, 0), ServerVersion(0, 10, 1), ServerVersion(1, 0, 0),

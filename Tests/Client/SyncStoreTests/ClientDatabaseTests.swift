@@ -138,7 +138,7 @@ struct ClientDatabaseTests {
         #expect(try ClientDatabase(path: path).load().groups.count == 1)
     }
 
-    @Test("Every value round-trips, also from a file that is opened again")
+    @Test("Every value round-trips, even after the file is reopened")
     func roundTrip() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -158,7 +158,7 @@ struct ClientDatabaseTests {
         #expect(try again.setting("userId") == "42")
     }
 
-    @Test("A text that a restored server has lost is read again")
+    @Test("Metadata that a restored server has lost are read back")
     func lostText() throws {
         let database = try ClientDatabase(path: nil)
         var state = fullState()
@@ -189,7 +189,7 @@ struct ClientDatabaseTests {
         #expect(try database.load().lastIDs.item == 1)
     }
 
-    @Test("Changes that violate a constraint of the schema are not written at all")
+    @Test("A change that violates a constraint of the schema is not written at all")
     func atomic() throws {
         var state = fullState()
         let database = try ClientDatabase(path: nil)
@@ -203,7 +203,7 @@ struct ClientDatabaseTests {
         #expect(try database.load() == before)
     }
 
-    @Test("A store with the first schema is migrated, and keeps what is in it")
+    @Test("A store with the first schema is migrated, and keeps its data")
     func migration() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -223,7 +223,7 @@ struct ClientDatabaseTests {
         #expect(state.groups[group]?.indexedVersion == nil)
     }
 
-    @Test("Every reference is served by an index, so that removing a row does not read a whole table")
+    @Test("Every reference has an index, so that removing a row does not scan a whole table")
     func referenceIndexes() throws {
         let queue = try DatabaseQueue()
         try Migrations.migrator.migrate(queue)
@@ -250,7 +250,7 @@ struct ClientDatabaseTests {
         }
     }
 
-    @Test("An unknown value is reported as an error, not guessed")
+    @Test("An unknown value is reported as an error, not interpreted")
     func corrupt() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

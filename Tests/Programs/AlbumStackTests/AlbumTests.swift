@@ -22,7 +22,7 @@ struct AlbumTests {
     private var address: String { "http://\(server.address.host):\(server.address.port)\(server.address.prefix)" }
     private var sandbox: String { "http://\(server.sandbox.address.host):\(server.sandbox.address.port)" }
 
-    /// Runs the program on one of the test's devices; what it printed.
+    /// Runs the program on one of the test's devices, and returns its output.
     @discardableResult
     private func album(_ device: String, _ command: String, _ arguments: String...) throws -> String {
         let run = try Command(Self.program, [command, "--device", "\(folder.path)/\(device)"] + arguments)
@@ -40,14 +40,14 @@ struct AlbumTests {
         try run(device, command, arguments)
     }
 
-    /// Ada with an album that has one photo, nothing of it sent.
+    /// Gives Ada an album with one photo, none of it sent.
     private func adaWithPhoto(_ device: String = "phone") throws {
         try album(device, "sign-in", "--server", address, "--sandbox", sandbox, "--person", "Ada")
         try album(device, "create", "Summer")
         try album(device, "add", Self.picture, "--title", "The lake")
     }
 
-    @Test("Two people and four devices end with the same photos and comments")
+    @Test("Two people with four devices end with the same photos and comments")
     func play() throws {
         let run = try Command(
             "/usr/bin/env",
@@ -66,18 +66,18 @@ struct AlbumTests {
             ])
     }
 
-    @Test("Changes made offline are visible at once, and sent later")
+    @Test("Offline changes are visible immediately, and sent later")
     func offline() throws {
         try adaWithPhoto()
         try album("phone", "comment", "1", "Not sent yet.")
         #expect(try album("phone", "list") == "1  The lake, 1 comments")
-        // A photo and its discussion, whose first version has the comment already.
+        // A photo and its discussion, whose first version already contains the comment.
         #expect(try album("phone", "sync") == "2 changes sent, 0 received")
         #expect(try album("phone", "sync") == "0 changes sent, 0 received")
     }
 
     @Test(
-        "The picture appears as the terminal can show it, else as a link",
+        "A picture is shown in the format that the terminal supports, otherwise as a link",
         arguments: [
             (#"\x1b[?62;4;22c"#, "\u{1B}P"), (#"\x1b_Gi=31;OK\x1b\\\x1b[?62c"#, "\u{1B}_Ga=T"),
             (#"\x1b[?62;22c"#, "\u{1B}]8;;file:///"), (#"\x1b[?64c"#, "\u{1B}]8;;file:///"), ("", "\u{1B}]8;;file:///"),
@@ -111,7 +111,7 @@ struct AlbumTests {
         #expect(try complaint("join", "nonsense").contains("not an invitation code"))
     }
 
-    @Test("Albums of one name are made on purpose, and told apart")
+    @Test("Albums with the same name are created only on request, and distinguished")
     func namesakes() throws {
         try adaWithPhoto()
         let again = try run("phone", "create", "Summer")
@@ -128,7 +128,7 @@ struct AlbumTests {
             try album("phone", "list", "--album", String(line.prefix(while: { $0 != " " })))
         }
         #expect(listed.sorted() == ["", "1  The lake, 0 comments"])
-        // What is done in one album does not wait for the other.
+        // Changes in one album do not wait for the other.
         for line in lines {
             let name = String(line.prefix(while: { $0 != " " }))
             try album("phone", "add", Self.picture, "--title", "Both", "--album", name)
@@ -137,7 +137,7 @@ struct AlbumTests {
             "phone", "comment", "The lake", "Again.", "--album", String(lines[listed[0].isEmpty ? 1 : 0].prefix(8)))
     }
 
-    @Test("A sign-in that fails leaves the device as it was; errors are sentences")
+    @Test("A failed sign-in leaves the device unchanged; errors are sentences")
     func failedSignIn() throws {
         try adaWithPhoto()
         let failed = try run(
@@ -155,7 +155,7 @@ struct AlbumTests {
         #expect(try album("phone", "sync") == "2 changes sent, 0 received")
     }
 
-    @Test("A photo that the server does not accept is named by each sync with what to do, until it is removed")
+    @Test("Each sync names a photo that the server rejects, with advice, until it is removed")
     func refused() throws {
         let server = try TestServer.configuredDifferently()
         let address = "http://\(server.address.host):\(server.address.port)\(server.address.prefix)"
@@ -167,7 +167,7 @@ struct AlbumTests {
         try album("phone", "add", picture.path, "--title", "The lake")
         try album("phone", "add", Self.picture, "--title", "Evening")
 
-        // The discussion of the large photo, and all of the other one.
+        // The discussion of the large photo, and both files of the other photo.
         for sent in [3, 0] {
             let command = try run("phone", "sync")
             #expect(
@@ -176,12 +176,12 @@ struct AlbumTests {
             #expect(command.output.contains("\(sent) changes sent, 0 received"), "\(command.output)")
         }
         try album("phone", "remove", "The lake")
-        // Of what was removed only the discussion had been sent.
+        // Only the removed photo's discussion had been sent.
         #expect(try album("phone", "sync") == "1 changes sent, 0 received")
         #expect(try album("phone", "list") == "1  Evening, 0 comments")
     }
 
-    @Test("The progress of an upload is shown on a terminal only")
+    @Test("The progress of an upload is shown only on a terminal")
     func progress() throws {
         try adaWithPhoto()
         let terminal = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "terminal.py").path

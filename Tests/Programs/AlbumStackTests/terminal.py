@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""A terminal of the kind that is asked for: runs a command in it, and prints what it wrote there.
+"""A simulated terminal of the requested kind: runs a command in it, and prints its output.
 
-usage: terminal.py ANSWER COMMAND ...       ANSWER, in Python's notation for bytes, follows the question for device
-                                            attributes; empty for a terminal that answers nothing
+usage: terminal.py ANSWER COMMAND ...
+
+ANSWER, in Python's notation for bytes, is the reply to a request for device attributes; empty for a terminal that does
+not reply.
 """
 
 import ast

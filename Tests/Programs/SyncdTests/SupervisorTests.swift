@@ -9,7 +9,7 @@ import Testing
 
 @testable import syncd
 
-@Suite("What the main thread of a process monitors")
+@Suite("Monitoring by the main thread of a process")
 struct SupervisorTests {
     private func supervisor(of settings: ConnectionSettings) -> Supervisor {
         let pool = ConnectionPool(settings: settings, maximumConnections: 2, leaseTimeout: .seconds(1))
@@ -27,7 +27,7 @@ struct SupervisorTests {
             logger: logger, logFile: .standardError)
     }
 
-    @Test("A process that has lost a thread exits, so that it is restarted, even while there is no database")
+    @Test("A process that has lost a thread exits, so that it is restarted, even without a database")
     func deadWorkers() throws {
         let nowhere = ConnectionSettings(
             address: .unixSocket(path: "/nowhere/socket"), user: "", password: "", database: nil)
@@ -37,7 +37,7 @@ struct SupervisorTests {
         }
     }
 
-    @Test("With an unexpected schema a process does not start working, and says what is wrong")
+    @Test("With an unexpected schema, a process does not start working, and reports the cause")
     func otherSchema() throws {
         let settings = try ScratchDatabase.shared().makeDatabase()
         let begin: () throws -> WorkerPool = { throw ServerError.noSocket }

@@ -6,10 +6,10 @@ import Testing
 
 /// Two people who change their directories at random while processes are killed.
 ///
-/// Each change writes a word of its own, and takes what it replaces out of the directory in one step; so it is known of
-/// every word whether its own people have given it up. Those that they have not must be there in the end.
+/// Each change writes a unique word, and moves the contents it replaces out of the directory in one step. The test
+/// therefore knows which words their own side has given up; all others must exist at the end.
 struct ChaosRun {
-    /// One side.
+    /// One person's side.
     struct Side {
         let user: TerminalUser
         var watch: WatchProcess
@@ -20,11 +20,11 @@ struct ChaosRun {
     private let group: String
     private var random: SeededRandom
     private(set) var tally = Tally()
-    /// Words that somebody wrote and nobody has given up.
+    /// Words that were written and not given up.
     private var words: Set<String> = []
     private var lastWord = 0
 
-    /// What happened.
+    /// The number of changes of each kind.
     struct Tally: CustomStringConvertible {
         var created = 0, edited = 0, appended = 0, moved = 0, deleted = 0, missed = 0
         var killedResponders = 0, killedWatches = 0, conflicts = 0, files = 0
@@ -48,7 +48,7 @@ struct ChaosRun {
         sides = try [ada, bob].map { Side(user: $0, watch: try $0.watch(group: group)) }
     }
 
-    /// Makes changes in bursts, one after the other on a random side, and kills now and then.
+    /// Makes changes in bursts, each on a random side, and sometimes kills a process.
     mutating func change(times: Int) async throws {
         var rest = times
         while rest > 0 {
@@ -66,11 +66,11 @@ struct ChaosRun {
         }
     }
 
-    /// Lets the side's watch get somewhere: sometimes the next burst is to meet what this one has begun.
+    /// Waits for progress of the side's watch, so that some bursts meet the effects of the previous one.
     private func awaitRound(of side: Int) async throws {
         let watch = sides[side].watch
         let before = watch.events.count
-        // A request that is lost ends after 75 s.
+        // A lost request times out after 75 s.
         try await eventually("a round at \(sides[side].user.name): \(watch.lastWords)", within: .seconds(150)) {
             watch.events.count > before || !watch.isRunning
         }
@@ -88,7 +88,7 @@ struct ChaosRun {
     private mutating func killWatch(_ side: Int) async throws {
         try sides[side].watch.end(SIGKILL)
         tally.killedWatches += 1
-        // Something may happen while nobody looks.
+        // A change while no watch is running.
         try change(sides[side].user)
         sides[side].watch = try sides[side].user.watch(group: group)
     }
@@ -107,7 +107,7 @@ struct ChaosRun {
             default: try delete(user, name)
             }
         } catch let error as DiskError where [ENOENT, EEXIST, ENOTDIR, EISDIR].contains(error.code) {
-            // The watch was faster.
+            // The watch changed the file first.
             tally.missed += 1
         }
     }
@@ -132,7 +132,7 @@ struct ChaosRun {
         return folder + "f\(Int.random(in: 0..<30, using: &random)).txt"
     }
 
-    /// A new file, first beside the directory.
+    /// A new file, created outside the directory.
     private mutating func draft(_ user: TerminalUser) throws -> (place: FilePlace, word: String) {
         let word = word()
         let file = user.outside.appending(path: "draft-\(word)")
@@ -150,7 +150,7 @@ struct ChaosRun {
             try draft.move(to: try FilePlace(target))
             tally.created += 1
         } catch {
-            // It never was in the directory.
+            // The file was never in the directory.
             words.remove(word)
             tally.missed += 1
         }
@@ -166,7 +166,7 @@ struct ChaosRun {
         tally.edited += 1
     }
 
-    /// Written in place, through a descriptor that may be open while the file is replaced.
+    /// Writes in place, through a descriptor that may be open while the file is replaced.
     private mutating func append(_ user: TerminalUser, _ name: String) throws {
         let descriptor = unsafe open(user.directory.appending(path: name).path, O_WRONLY | O_APPEND | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -194,10 +194,10 @@ struct ChaosRun {
         tally.deleted += 1
     }
 
-    /// What somebody saw and replaced, or deleted.
+    /// Records that a person replaced or deleted these contents.
     private mutating func giveUp(_ text: String) { words.subtract(words(in: text)) }
 
-    // MARK: The end
+    // MARK: Final state
 
     /// Waits until both sides are equal and have nothing to do.
     mutating func settle(within limit: Duration) async throws {
@@ -208,7 +208,7 @@ struct ChaosRun {
         }
         let sides = sides
         do {
-            try await eventually("both sides are equal and at rest", within: limit) {
+            try await eventually("both sides are equal and idle", within: limit) {
                 try sides.allSatisfy { try Self.isAtRest($0) } && sides[0].user.files() == sides[1].user.files()
             }
         } catch {
@@ -230,23 +230,23 @@ struct ChaosRun {
             && FileManager.default.contentsOfDirectory(atPath: incoming).isEmpty
     }
 
-    /// What must hold in the end.
+    /// Checks the guarantees for the final state.
     mutating func check() throws {
         let files = try sides[0].user.files()
         let present = Set(files.values.flatMap { words(in: $0) })
         let lost = words.subtracting(present).sorted()
-        #expect(lost.isEmpty, "words that nobody gave up, and that are nowhere")
+        #expect(lost.isEmpty, "words that were not given up, but no longer exist")
         let conflicts = try sides.flatMap { try $0.user.status().conflicts?.array ?? [] }
         let copies = Set(conflicts.compactMap { $0.copy?.text })
         let unexplained = files.keys.filter { $0.contains("(conflict of ") && !copies.contains($0) }.sorted()
-        #expect(unexplained.isEmpty, "copies of conflicts that nobody tells of")
+        #expect(unexplained.isEmpty, "conflict copies that no status reports")
         tally.conflicts = conflicts.count
         tally.files = files.count
         for side in sides { #expect(try side.watch.end(SIGTERM) == 0) }
     }
 }
 
-/// Numbers that a seed determines: SplitMix64.
+/// Reproducible pseudorandom numbers: SplitMix64.
 struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
 

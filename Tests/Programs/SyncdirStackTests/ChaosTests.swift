@@ -5,12 +5,13 @@ import Testing
 extension SyncdirTests {
     @Suite("Two watched directories that change at random")
     struct ChaosTests {
-        @Test("Both sides end equal, no contents are lost and each conflict is reported, whoever is killed meanwhile")
+        @Test(
+            "Both sides converge, no contents are lost, and all conflicts are reported, whichever processes are killed")
         func chaos() async throws {
             let settings = ProcessInfo.processInfo.environment
             let changes = settings["SYNCDIR_CHAOS_CHANGES"].flatMap(Int.init) ?? 150
             let seed = settings["SYNCDIR_CHAOS_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 1...1_000_000)
-            print("Chaos: seed \(seed), \(changes) changes; SYNCDIR_CHAOS_SEED=\(seed) begins with the same ones")
+            print("Chaos: seed \(seed), \(changes) changes; SYNCDIR_CHAOS_SEED=\(seed) starts with the same changes")
             let begin = ContinuousClock.now
 
             var run = try await ChaosRun(TestServer(PrivateStack("syncdir", responders: 3)), seed: seed)

@@ -6,7 +6,7 @@ import Testing
 extension SyncdirTests {
     @Suite("syncdir at a terminal")
     struct CommandTests {
-        /// Ada with a group, and Bob who has joined it.
+        /// Ada with a group, and Bob, who has joined it.
         private func couple(permission: String = "write", _ server: TestServer? = nil) throws -> (
             ada: TerminalUser, bob: TerminalUser, group: String
         ) {
@@ -31,7 +31,7 @@ extension SyncdirTests {
             #expect(sent.sent?.array?.count == 3 && received.received?.array?.count == 3)
             #expect(try bob.files() == ada.files())
 
-            // From now on the directory knows its group.
+            // From now on, the directory remembers its group.
             try FileManager.default.moveItem(
                 at: bob.directory.appending(path: "a.txt"), to: bob.directory.appending(path: "moved.txt"))
             try bob.write("photos/b.jpg", "two and more")
@@ -65,7 +65,7 @@ extension SyncdirTests {
             #expect(try bob.files() == ada.files())
         }
 
-        @Test("An edit on both sides stays on both, as a copy that names who made it")
+        @Test("After an edit on both sides, both keep the two versions, one as a copy named after its author")
         func conflict() throws {
             let (ada, bob, group) = try couple()
             try ada.write("a.txt", "one")
@@ -87,7 +87,7 @@ extension SyncdirTests {
             #expect(try bob.status().conflicts?.array?.count == 1)
         }
 
-        @Test("A reader gets everything, and sends nothing, which is said of each change")
+        @Test("A reader receives everything and sends nothing; each unsent change is reported")
         func readOnly() throws {
             let (ada, bob, group) = try couple(permission: "read")
             try ada.write("a.txt", "one")
@@ -105,7 +105,7 @@ extension SyncdirTests {
             #expect(try bob.run("invite", group).status == 77)
         }
 
-        @Test("Each failure has its exit status and a sentence, with --json an object")
+        @Test("Each failure has its exit status and a sentence, or an object with --json")
         func failures() throws {
             let server = try TestServer.shared()
             let nobody = try TerminalUser("Nobody", server, signsIn: false)
@@ -131,7 +131,7 @@ extension SyncdirTests {
         }
 
         @Test(
-            "A watch transfers changes of both sides within its interval, excludes other processes, and ends on request"
+            "A watch transfers both sides' changes within its interval, excludes other processes, and stops on request"
         )
         func watching() async throws {
             let (ada, bob, group) = try couple()
@@ -151,7 +151,7 @@ extension SyncdirTests {
             #expect(atAda.events.last?.event?.text == "end")
         }
 
-        @Test("Without the server a watch reports it, and ends on request; what changed is sent later")
+        @Test("Without the server, a watch reports that it is offline, and stops on request; changes are sent later")
         func offline() async throws {
             let (ada, bob, group) = try couple()
             try ada.succeed("sync", ada.directory.path, "--group", group)

@@ -3,7 +3,7 @@ import Glibc
 
 @testable import SyncDirectory
 
-/// A file's name in an open folder, for changes in one step.
+/// A file's name in an open folder, for atomic changes.
 struct FilePlace {
     private let place: FileCalls.Place
 

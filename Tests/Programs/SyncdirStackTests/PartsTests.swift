@@ -5,10 +5,10 @@ import Testing
 @testable import SyncClient
 @testable import syncdir
 
-@Suite("Parts of syncdir")
+@Suite("Components of syncdir")
 struct PartsTests {
     @Test(
-        "Progress tells files, bytes, rate, remaining time and a name on one line, without control characters of names")
+        "Progress shows files, bytes, rate, remaining time and a name without control characters on one line")
     func progress() throws {
         let begin = Date(timeIntervalSince1970: 1_000)
         func uuid() throws -> FileUUID { try #require(FileUUID(UUID().uuidString)) }
@@ -35,7 +35,7 @@ struct PartsTests {
         _ = tally.note(.uploading(done: 1, total: 2), sizes: [second: 30_000_000], at: begin)
         #expect(line(after: 200) == "↑ 1 of 2 files, 20.0 MB of 40.0 MB, 100.0 kB/s, 4 min left, a\u{FFFD}[2J.jpg")
 
-        // The sizes of what is still to be fetched are not known.
+        // The sizes of pending downloads are unknown.
         _ = tally.note(.downloading(done: 0, total: 3), sizes: [first: 1], at: begin)
         note(first, 500, nil, .download)
         #expect(line(after: 1) == "↓ 0 of 3 files, 500 bytes, 500 bytes/s, a\u{FFFD}[2J.jpg")
@@ -43,7 +43,7 @@ struct PartsTests {
         #expect(hasEnded == [true, false] && line(after: 9) == nil)
     }
 
-    @Test("What a person can change ends a command with a status; a link does not, and --quiet does not tell it")
+    @Test("A problem that the user can solve sets the exit status; a link does not, and --quiet hides it")
     func reportStatus() {
         func report(_ reasons: [DirectoryScan.Reason]) -> RoundReport {
             var (report, round) = (RoundReport(), DirectorySynchronizer.Round())
@@ -61,7 +61,7 @@ struct PartsTests {
         #expect(held.status == .deletionsHeld && held.complaints.last?.contains("such as a, b, c. ") == true)
     }
 
-    @Test("Files are kept where the XDG variables say, if they are absolute")
+    @Test("Files are stored where the XDG variables specify, if these are absolute")
     func folders() throws {
         let chosen = try Folders(["HOME": "/home/a", "XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "relative"])
 
@@ -82,7 +82,7 @@ struct PartsTests {
         #expect(kinds.kind(RelativePath("a.jpg/Makefile")!).rawValue == "text/plain")
     }
 
-    @Test("A wake-up before the wait ends it, and counts once; a timeout ends it as well")
+    @Test("A wake-up before the wait ends it, and counts once; a timeout ends it, too")
     func alarm() async {
         let alarm = Alarm()
         alarm.ring()

@@ -5,13 +5,13 @@ import TestSupport
 import Testing
 
 extension SyncdirTests {
-    @Suite("syncdir when the server or a storage says no")
+    @Suite("syncdir with rejections by the server or a storage")
     struct RefusalTests {
         private let server: TestServer
 
         init() throws { server = try SyncdirTests.ownServer() }
 
-        /// Drive's answer to the beginning of an upload of a large file.
+        /// The path of Drive's requests that start an upload of a large file.
         private func refuseLargeFiles(_ reason: String) throws {
             var fault = SandboxFault(pathPrefix: "/upload/drive")
             (fault.host, fault.queryContains) = ("www.googleapis.com", "uploadType=resumable")
@@ -29,7 +29,7 @@ extension SyncdirTests {
         }
 
         @Test(
-            "A file that the storage refuses is named with what to do, holds up nothing, and is withdrawn by deleting it",
+            "A file that the storage rejects is named with advice, blocks nothing, and is withdrawn by deleting it",
             arguments: [
                 ("malwareDetected", "the owner's storage refuses it"),
                 ("storageQuotaExceeded", "your storage is full; "),
@@ -63,7 +63,8 @@ extension SyncdirTests {
             #expect(try bob.files() == ada.files())
         }
 
-        @Test("What waits for a full storage is sent once there is room; deletions and smaller files are sent before")
+        @Test(
+            "Files waiting for a full storage are sent once there is room; deletions and smaller files are sent before")
         func room() throws {
             let (ada, bob, _) = try TerminalUser.couple(server)
             try ada.write("old.txt", "old")
@@ -86,7 +87,7 @@ extension SyncdirTests {
             #expect(try bob.files() == ada.files())
         }
 
-        @Test("A watch tells once of a file that is refused, and goes on with others")
+        @Test("A watch reports a rejected file once, and continues with others")
         func watching() async throws {
             let (ada, bob, group) = try TerminalUser.couple(server)
             try refuseLargeFiles("malwareDetected")
@@ -96,9 +97,9 @@ extension SyncdirTests {
             func problems() -> [String] {
                 watch.events.flatMap { $0.problems?.array ?? [] }.compactMap { $0.path?.text }
             }
-            try await eventually("it is told: \(watch.lastWords)", within: .seconds(60)) { problems() == ["large.bin"] }
+            try await eventually("reported: \(watch.lastWords)", within: .seconds(60)) { problems() == ["large.bin"] }
 
-            // A change of Bob needs rounds with the server.
+            // Each of Bob's changes requires a round with the server.
             for text in ["one", "two"] {
                 try bob.write("\(text).txt", text)
                 try bob.succeed("sync", bob.directory.path)
@@ -110,7 +111,7 @@ extension SyncdirTests {
             #expect(try watch.end(SIGTERM) == 0)
         }
 
-        @Test("A storage that does not answer is named, ends with status 69, and keeps up no other change")
+        @Test("A storage that does not reply is named, causes exit status 69, and blocks no other change")
         func unavailable() async throws {
             let (ada, bob, _) = try TerminalUser.couple(server)
             try bob.write("of-bob.txt", "Bob's")
@@ -123,7 +124,7 @@ extension SyncdirTests {
 
             let command = try ada.run("sync", ada.directory.path)
             #expect(command.status == 69, "\(command.output)")
-            // The server may have stopped to ask the provider already.
+            // The server may have suspended its requests to the provider.
             let sentence = #/not synchronized: a.txt \(3 bytes: (your storage|the account's provider) is not answering/#
             #expect(command.output.contains(sentence), "\(command.output)")
             #expect(try ada.files()["of-bob.txt"] == "Bob's")
@@ -137,7 +138,7 @@ extension SyncdirTests {
             #expect(try bob.files() == ada.files())
         }
 
-        @Test("What a member edits while the owner's access is revoked waits, named, until the owner signs in again")
+        @Test("A member's edits while the owner's access is revoked wait and are named, until the owner signs in again")
         func revoked() throws {
             let (ada, bob, _) = try TerminalUser.couple(server)
             try ada.write("of-ada.txt", "one")
@@ -171,7 +172,7 @@ extension SyncdirTests {
         }
 
         @Test(
-            "A member who may only read is told of each change that is not sent, also by status, and gets the others'")
+            "A read-only member is told of each unsent change, also by status, and receives others' changes")
         func readOnly() throws {
             let (ada, bob, _) = try TerminalUser.couple(server, permission: "read")
             for name in ["edited.txt", "deleted.txt", "theirs.txt"] { try ada.write(name, "one") }
@@ -203,7 +204,7 @@ extension SyncdirTests {
             #expect(try ada.files().count == 3 && ada.files()["edited.txt"] == "one")
         }
 
-        @Test("A watch whose storage hangs in the middle of a transfer ends within a second of Ctrl-C")
+        @Test("Ctrl-C ends a watch within a second, even if its storage hangs during a transfer")
         func interruption() async throws {
             let (ada, bob, group) = try TerminalUser.couple(server)
             var slow = SandboxFault(pathPrefix: "/upload/drive")

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension SyncdirTests {
-    @Suite("syncdir tells the truth")
+    @Suite("Accuracy of syncdir's reports")
     struct ReportTests {
         private let server: TestServer
 
@@ -17,19 +17,19 @@ extension SyncdirTests {
 
         private func paths(_ list: JSONValue?) -> [String] { list?.array?.compactMap { $0.path?.text }.sorted() ?? [] }
 
-        /// The object that a command printed.
+        /// The JSON object that a command printed.
         private func json(_ command: Command) throws -> JSONValue {
             try #require(JSONValue(Array(command.output.utf8)), "\(command.output)")
         }
 
-        @Test("A file that grows all the time is sent as far as it was, by sync and by watch, and holds up nothing")
+        @Test("A file that grows constantly is sent up to its current end, by sync and by watch, and blocks nothing")
         func growing() async throws {
             let (ada, bob, group) = try couple()
             let log = ada.directory.appending(path: "app.log").path
             let writer = try ChildProcess(
                 ["/bin/bash", "-c", "i=0; while sleep 0.05; do echo $((i++)) >> \(log); done"], output: STDERR_FILENO)
             defer { writer.send(SIGKILL) }
-            try await eventually("it is being written") { FileManager.default.fileExists(atPath: log) }
+            try await eventually("the writer has started") { FileManager.default.fileExists(atPath: log) }
             try ada.write("other.txt", "other")
 
             let command = try ada.run("sync", ada.directory.path)
@@ -49,7 +49,7 @@ extension SyncdirTests {
             #expect(second.hasPrefix(first) && second.count > first.count)
         }
 
-        @Test("A file that is overwritten all the time is named, with status 1, and the others are sent")
+        @Test("A file that is overwritten constantly is named, with exit status 1, and the others are sent")
         func rewritten() throws {
             let (ada, bob, _) = try couple()
             let file = ada.directory.appending(path: "state.db").path
@@ -67,7 +67,7 @@ extension SyncdirTests {
             #expect(try bob.files() == ada.files())
         }
 
-        @Test("The twin of a name takes part in nothing; it and names that are not UTF-8 end sync with status 1")
+        @Test("The twin of a name is ignored; like names that are not UTF-8, it causes exit status 1")
         func names() throws {
             let (ada, bob, _) = try couple()
             let (file, twin) = ("caf\u{E9}.txt", "cafe\u{301}.txt")
@@ -110,7 +110,7 @@ extension SyncdirTests {
             try file.close()
         }
 
-        @Test("What was not sent is listed, queued or not; it counts as sent when it was, also by a later process")
+        @Test("Unsent changes are listed, queued or not; once sent, even by a later process, they count as sent")
         func pending() throws {
             let (ada, bob, _) = try couple()
             try ada.write("changed", "one")
@@ -139,7 +139,7 @@ extension SyncdirTests {
             #expect(try bob.files() == ada.files())
         }
 
-        /// Listens on the port that is its first argument, and forwards each connection to that of its second.
+        /// Listens on the first argument's port, and forwards each connection to the second argument's port.
         private static let forwarder = """
             import socket, sys, threading
             def pump(source, sink):
@@ -154,10 +154,10 @@ extension SyncdirTests {
                     threading.Thread(target=pump, args=ends, daemon=True).start()
             """
 
-        @Test("A watch reports what waited for the server, too, once it has been sent")
+        @Test("A watch also reports changes that waited for the server, once they are sent")
         func afterOutage() async throws {
             let (ada, bob, group) = try couple()
-            // Nobody listens on it once the command has ended.
+            // No process listens on the port after this command.
             let port = try Command(
                 "/usr/bin/python3",
                 ["-c", "import socket; print(socket.create_server(('127.0.0.1', 0)).getsockname()[1])"]
@@ -173,7 +173,7 @@ extension SyncdirTests {
             let forwarder = try ChildProcess(
                 ["/usr/bin/python3", "-c", Self.forwarder, port, "\(server.address.port)"], output: STDERR_FILENO)
             defer { forwarder.send(SIGKILL) }
-            try await eventually("it tells what was sent: \(watch.lastWords)", within: .seconds(120)) {
+            try await eventually("the sent file is reported: \(watch.lastWords)", within: .seconds(120)) {
                 watch.events.contains { paths($0.sent) == ["a.txt"] }
             }
             #expect(try watch.end(SIGTERM) == 0)
@@ -182,7 +182,7 @@ extension SyncdirTests {
             #expect(try bob.files() == ["a.txt": "one"])
         }
 
-        @Test("What a conflict gave up does not count as sent")
+        @Test("Changes dropped by a conflict do not count as sent")
         func conflict() throws {
             let (ada, bob, _) = try couple()
             try ada.write("lake.jpg", "lake")
@@ -204,7 +204,7 @@ extension SyncdirTests {
         }
 
         @Test(
-            "Many missing files are not deleted for others without being asked for; the rest of the round goes through")
+            "Mass deletions are not sent to others without confirmation; the rest of the round completes")
         func missing() async throws {
             let (ada, bob, group) = try couple()
             for number in 0..<30 { try ada.write("mounted/\(number).txt", "\(number)") }
@@ -229,10 +229,10 @@ extension SyncdirTests {
             }
             try await eventually("the watch holds them: \(watch.lastWords)", within: .seconds(60)) { held() == [30] }
             try FileManager.default.moveItem(at: aside, to: folder)
-            try await eventually("they are back: \(watch.lastWords)", within: .seconds(60)) { held() == [30, 0] }
+            try await eventually("the files are back: \(watch.lastWords)", within: .seconds(60)) { held() == [30, 0] }
             try FileManager.default.moveItem(at: folder, to: aside)
             try ada.write("new.txt", "new")
-            try await eventually("the watch goes on: \(watch.lastWords)", within: .seconds(60)) {
+            try await eventually("the watch continues: \(watch.lastWords)", within: .seconds(60)) {
                 held() == [30, 0, 30] && watch.events.contains { paths($0.sent) == ["new.txt"] }
             }
             #expect(try watch.end(SIGTERM) == 0)
@@ -242,7 +242,7 @@ extension SyncdirTests {
             #expect(try bob.files() == ["own.txt": "changed", "new.txt": "new"])
         }
 
-        @Test("Somebody who is signed in and has no user is told to create or join a group")
+        @Test("A signed-in person without a user is told to create or join a group")
         func notYetUser() throws {
             let ada = try TerminalUser("Ada", server)
             for arguments in [["sync", ada.directory.path, "--group", "Notes"], ["groups"], ["invite", "Notes"]] {
@@ -254,7 +254,7 @@ extension SyncdirTests {
             }
         }
 
-        @Test("Groups of one name are made on purpose, and told apart")
+        @Test("Groups with the same name are created only on request, and distinguished")
         func namesakes() throws {
             let ada = try TerminalUser("Ada", server)
             let first = try ada.succeed("create-group", "Notes")
@@ -270,7 +270,7 @@ extension SyncdirTests {
             #expect(try ada.status().group?.text?.lowercased() == second.lowercased())
         }
 
-        @Test("A sign-in that fails says what is wrong, and leaves who was signed in")
+        @Test("A failed sign-in names the problem, and keeps the previous sign-in")
         func failedSignIn() throws {
             let ada = try TerminalUser("Ada", server)
             try ada.succeed("create-group", "Notes")
@@ -288,7 +288,7 @@ extension SyncdirTests {
             #expect(try ada.succeed("groups").contains("Notes"))
         }
 
-        @Test("Progress is shown on a terminal, and neither to programs nor with --quiet")
+        @Test("Progress is shown on a terminal, but not to programs, and not with --quiet")
         func progress() throws {
             let server = try SyncdirTests.ownServer()
             let (ada, _, _) = try TerminalUser.couple(server)

@@ -18,7 +18,7 @@ extension SyncdirTests {
 
         private var backup: String { folder.url.appending(path: "backup.gz").path }
 
-        /// What the handbook says: close, empty the database, restore, open.
+        /// Follows the handbook: close the server, empty the database, restore it, open the server.
         private func putBack() async throws {
             func status() throws -> Int { try server.call("GET", "Index").status }
             try tool.json("maintenance", "on", "Back at ten, OK?")
@@ -40,7 +40,7 @@ extension SyncdirTests {
             for user in users { try user.succeed("sync", user.directory.path) }
         }
 
-        @Test("Closed for maintenance, the server's words are told, and the change is sent later")
+        @Test("A closed server's message is shown, and the change is sent later")
         func maintenance() async throws {
             let (ada, bob, _) = try TerminalUser.couple(server)
             try tool.json("maintenance", "on", "Back at ten, OK?")
@@ -55,7 +55,7 @@ extension SyncdirTests {
             #expect(try bob.files() == ["a.txt": "one"])
         }
 
-        @Test("What the server has lost and nobody has touched is sent again, and what was deleted stays deleted")
+        @Test("Untouched files that the server has lost are sent again, and deleted files stay deleted")
         func untouched() async throws {
             let (ada, bob, _) = try TerminalUser.couple(server)
             for name in ["same.txt", "edited.txt", "deleted.txt", "moved.txt"] { try ada.write(name, "one") }
@@ -80,12 +80,12 @@ extension SyncdirTests {
             #expect(try ada.files() == files && bob.files() == files)
             #expect(try ada.status().pending?.array?.isEmpty == true)
             #expect(try bob.status().conflicts?.array?.isEmpty == true)
-            // Somebody who comes later gets all of it.
+            // Someone who joins later receives all of it.
             let later = try ada.json("sync", ada.directory.path)
             #expect(later.serverWasRestored == .bool(false) && later.restored?.array?.isEmpty == true, "\(later)")
         }
 
-        @Test("What was edited, added and deleted since is sent, and each command ends")
+        @Test("Later edits, additions and deletions are sent, and each command ends")
         func changed() async throws {
             let (ada, bob, _) = try TerminalUser.couple(server)
             try ada.write("doc.txt", "one")
@@ -111,13 +111,13 @@ extension SyncdirTests {
                 files["new.txt"] == "edited after the restoration" && files["doc.txt"] == "three"
                     && files["more.txt"] == "more", "\(files)")
             #expect(try bob.files() == files)
-            // Bob had it when Ada deleted it, and the server had forgotten it.
+            // Bob had the file when Ada deleted it; the restored server no longer knew it.
             #expect(files["gone.txt"] == "gone")
             let told = try (ada.status().conflicts?.array ?? []).map { "\($0.kind?.text ?? "") \($0.path?.text ?? "")" }
             #expect(told == ["deletedAndChanged gone.txt"])
         }
 
-        @Test("A watch that runs meanwhile tells of the restoration, and sends again what was lost")
+        @Test("A running watch reports the restoration, and sends lost files again")
         func watching() async throws {
             let (ada, bob, group) = try TerminalUser.couple(server)
             try ada.write("kept.txt", "kept")
@@ -125,17 +125,17 @@ extension SyncdirTests {
             try tool.json("backup", backup)
             let watch = try ada.watch(group: group)
             try ada.write("new.txt", "new")
-            try await eventually("it is sent: \(watch.lastWords)", within: .seconds(60)) {
+            try await eventually("the file is sent: \(watch.lastWords)", within: .seconds(60)) {
                 watch.events.contains { $0.sent?.array?.contains { $0.path?.text == "new.txt" } == true }
             }
             try await putBack()
 
-            // Without a change here, a closed server is asked again when it expects that.
+            // Without a local change, the watch would wait until the server's announced end of maintenance.
             try ada.write("more.txt", "more")
-            try await eventually("it is told: \(watch.lastWords)", within: .seconds(60)) {
+            try await eventually("the restoration is reported: \(watch.lastWords)", within: .seconds(60)) {
                 watch.events.contains { $0.serverWasRestored == .bool(true) }
             }
-            try await eventually("all is sent: \(watch.lastWords)", within: .seconds(60)) {
+            try await eventually("everything is sent: \(watch.lastWords)", within: .seconds(60)) {
                 try ada.status().pending?.array?.isEmpty == true
             }
             #expect(try watch.end(SIGTERM) == 0)
@@ -144,7 +144,7 @@ extension SyncdirTests {
             #expect(try bob.files() == ["kept.txt": "kept", "new.txt": "new", "more.txt": "more"])
         }
 
-        @Test("Two who edit the same file after the restoration both keep what they wrote")
+        @Test("If two people edit the same file after the restoration, both versions are kept")
         func conflict() async throws {
             let (ada, bob, _) = try TerminalUser.couple(server)
             try tool.json("backup", backup)

@@ -7,7 +7,7 @@ extension SyncdirTests {
     @Suite("syncdir with an account of a provider", .enabled(if: geteuid() == 0, "mounts need root"))
     struct SignInTests {
         @Test(
-            "A browser signs in; the tokens are renewed when they end, the program's and the server's; then all is forgotten",
+            "A browser signs in; expired tokens of program and server are refreshed; a sign-out removes everything",
             arguments: [SandboxProvider.google, .dropbox, .microsoft])
         func wholeWay(provider: SandboxProvider) throws {
             let server = try TestServer.shared()

@@ -4,13 +4,13 @@ import TestSupport
 import Testing
 
 extension SyncdirTests {
-    @Suite("syncdir goes on with another account")
+    @Suite("syncdir after an account switch")
     struct SwitchAccountTests {
         private let server: TestServer
 
         init() throws { server = try TestServer.shared() }
 
-        /// Ada, who has published files, with Bob, who has joined.
+        /// Ada, who has published files, and Bob, who has joined.
         private func couple(_ files: [String: String]) throws -> (ada: TerminalUser, bob: TerminalUser, group: String) {
             let (ada, bob) = (try TerminalUser("Ada", server), try TerminalUser("Bob", server))
             let group = try ada.succeed("create-group", "Notes of \(UUID().uuidString)")
@@ -21,13 +21,13 @@ extension SyncdirTests {
             return (ada, bob, group)
         }
 
-        /// Signs a person in with a new account of another provider.
+        /// Signs a person in with a new account at another provider.
         private func signIn(_ user: TerminalUser, with account: SandboxAccount) throws {
             try user.succeed(
                 "sign-in", "--server", user.address, "--sandbox", user.sandbox, "--sandbox-account", account.id)
         }
 
-        @Test("Google to Dropbox: files are uploaded again from the directory, versions stay, friends go on")
+        @Test("Google to Dropbox: files are uploaded again from the directory, versions stay, and friends continue")
         func wholeSwitch() throws {
             let (ada, bob, group) = try couple(["a.txt": "one", "b/c.txt": "two"])
             let account = try server.newcomer(.dropbox).account
@@ -51,11 +51,11 @@ extension SyncdirTests {
             #expect(try ada.json("switch-account", ada.directory.path, "--yes").state?.text == "notNeeded")
         }
 
-        @Test("The server moves the files, if the former account is signed in under another name")
+        @Test("The server moves the files if the former account is signed in under another name")
         func serverMoves() async throws {
             let (ada, bob, group) = try couple(["a.txt": "one", "b/c.txt": "two"])
             let account = try server.newcomer(.dropbox).account
-            // The program is registered with no provider here; the sandbox's account takes its place.
+            // The program is not registered with a provider here; a sandbox account is used instead.
             #expect(try ada.run("sign-in", "--account", "new", "--server", ada.address, "--dropbox").status == 78)
             try ada.succeed(
                 "sign-in", "--account", "new", "--server", ada.address, "--sandbox", ada.sandbox, "--sandbox-account",
@@ -69,7 +69,7 @@ extension SyncdirTests {
             let command = ["switch-account", ada.directory.path, "--account", "new", "--move-from", "default", "--yes"]
             let first = try ada.run(command)
             #expect(first.status == 0 && first.output.contains("The server moves 2 files"), "\(first.output)")
-            try await eventually("no file waits any more", within: .seconds(60)) {
+            try await eventually("no file waits any longer", within: .seconds(60)) {
                 let status = try ada.run(command + ["--json"])
                 #expect(status.status == 0, "\(status.output)")
                 return JSONValue(Array(status.output.utf8))?.state?.text != "moving"
@@ -87,7 +87,7 @@ extension SyncdirTests {
             #expect(try ada.json("sync", ada.directory.path, "--account", "new").sent?.array?.count == 1)
         }
 
-        @Test("A file that was changed meanwhile goes on as its next version")
+        @Test("A file changed before the switch is uploaded as its next version")
         func changed() throws {
             let (ada, bob, group) = try couple(["a.txt": "one", "b.txt": "two"])
             try bob.succeed("sync", bob.directory.path, "--group", group)
@@ -101,7 +101,7 @@ extension SyncdirTests {
             #expect(try bob.files() == ["a.txt": "one", "b.txt": "two and more"])
         }
 
-        @Test("Another directory of the person is refused with the former account, and goes on with the new one")
+        @Test("The person's other directory is rejected with the former account, and continues with the new one")
         func anotherDirectory() throws {
             let (ada, bob, group) = try couple(["a.txt": "one"])
             _ = bob
@@ -126,7 +126,7 @@ extension SyncdirTests {
             #expect(try ada.files() == ["a.txt": "one", "b.txt": "two"])
         }
 
-        @Test("Killed while it uploads, the command continues, and nothing is lost")
+        @Test("If the command is killed during the uploads, the next one continues, and nothing is lost")
         func killed() async throws {
             var files: [String: String] = [:]
             for number in 0..<30 { files["f\(number).txt"] = "contents of \(number)" }

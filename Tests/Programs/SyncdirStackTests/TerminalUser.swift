@@ -3,19 +3,19 @@ import Posix
 import TestSupport
 import Testing
 
-/// A person at a terminal, with a home of their own.
+/// A person at a terminal, with a separate home directory.
 final class TerminalUser: Sendable {
     let name: String
     let server: TestServer
     private let home: ScratchFolder
-    /// At a provider, where this person has a browser; nil for somebody who uses the sandbox's short cut.
+    /// The account with which this person signs in in a browser; nil for the sandbox's shortcut.
     private let account: SandboxAccount?
 
-    /// The program beside this process's own.
+    /// The program beside this process's executable.
     static let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         .appending(path: "syncdir").path
 
-    /// Somebody who has signed in, at the sandbox's Google unless an account is given.
+    /// A person who has signed in at the sandbox's Google.
     init(_ name: String, _ server: TestServer, signsIn: Bool = true) throws {
         self.name = name
         self.server = server
@@ -25,7 +25,7 @@ final class TerminalUser: Sendable {
         if signsIn { try succeed("sign-in", "--server", address, "--sandbox", sandbox, "--sandbox-person", name) }
     }
 
-    /// Somebody with a browser and an account of a provider, with whom the program is registered.
+    /// A person with a browser and an account at a provider where the program is registered.
     init(_ account: SandboxAccount, _ server: TestServer) throws {
         name = account.id
         self.server = server
@@ -34,7 +34,7 @@ final class TerminalUser: Sendable {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         let folder = home.url.appending(path: "config/syncdir")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        // The registrations of the sandbox (docs/sandbox.md).
+        // The sandbox's registrations (docs/sandbox.md).
         let configuration = """
             {
               "google": {
@@ -49,7 +49,7 @@ final class TerminalUser: Sendable {
         try Data(configuration.utf8).write(to: folder.appending(path: "config.json"))
     }
 
-    /// Ada with a new group, and Bob who has joined it; both have synchronized their directories.
+    /// Ada with a new group, and Bob, who has joined it; both have synchronised their directories.
     static func couple(
         _ server: TestServer, permission: String = "write"
     ) throws -> (ada: TerminalUser, bob: TerminalUser, group: String) {
@@ -61,9 +61,9 @@ final class TerminalUser: Sendable {
         return (ada, bob, group)
     }
 
-    /// The directory that the person keeps.
+    /// The directory that the person synchronises.
     var directory: URL { home.url.appending(path: "shared") }
-    /// For files that are about to be in it, in the same file system.
+    /// For files that will be moved into the directory, on the same file system.
     var outside: URL { home.url }
     var address: String { "http://\(server.address.host):\(server.address.port)\(server.address.prefix)" }
     var sandbox: String { "http://\(server.sandbox.address.host):\(server.sandbox.address.port)" }
@@ -75,7 +75,7 @@ final class TerminalUser: Sendable {
         ] + arguments
     }
 
-    /// What a command line of somebody with a browser begins with.
+    /// The beginning of the command line of a person with a browser.
     private var browser: [String] {
         get throws {
             guard let account else { return [] }
@@ -87,7 +87,7 @@ final class TerminalUser: Sendable {
         }
     }
 
-    /// Runs a command to its end.
+    /// Runs a command to completion.
     func run(_ arguments: String...) throws -> Command { try run(arguments) }
 
     func run(_ arguments: [String]) throws -> Command {
@@ -95,13 +95,13 @@ final class TerminalUser: Sendable {
         return try Command(line[0], Array(line.dropFirst()))
     }
 
-    /// Runs a command to its end on a terminal.
+    /// Runs a command to completion on a terminal.
     func runOnTerminal(_ arguments: [String]) throws -> Command {
         let script = PrivateStack.repository.appending(path: "Tests/Programs/AlbumStackTests/terminal.py").path
         return try Command("/usr/bin/python3", [script, ""] + commandLine(arguments))
     }
 
-    /// Runs a command that must end well; what it printed.
+    /// Runs a command that must succeed, and returns its output.
     @discardableResult
     func succeed(_ arguments: String...) throws -> String {
         let command = try run(arguments)
@@ -111,7 +111,7 @@ final class TerminalUser: Sendable {
         return command.output.trimmingCharacters(in: .newlines)
     }
 
-    /// Runs a command that must end well; its JSON.
+    /// Runs a command that must succeed, and returns its JSON.
     func json(_ arguments: String...) throws -> JSONValue {
         let command = try run(arguments + ["--json"])
         guard command.status == 0, let json = JSONValue(Array(command.output.utf8)) else {
@@ -120,7 +120,7 @@ final class TerminalUser: Sendable {
         return json
     }
 
-    /// Begins `syncdir watch` on the person's directory.
+    /// Starts `syncdir watch` on the person's directory.
     func watch(group: String) throws -> WatchProcess {
         let log = home.url.appending(path: "watch.log")
         if !FileManager.default.fileExists(atPath: log.path) { try Data().write(to: log) }
@@ -128,7 +128,7 @@ final class TerminalUser: Sendable {
             try commandLine(["watch", directory.path, "--group", group, "--interval", "0.3", "--json"]), log: log)
     }
 
-    /// Begins a command that goes on beside the test.
+    /// Starts a command that runs in parallel to the test.
     func start(_ arguments: [String]) throws -> WatchProcess {
         let log = home.url.appending(path: "command.log")
         try Data().write(to: log)
@@ -137,32 +137,32 @@ final class TerminalUser: Sendable {
 
     private var accountURL: URL { home.url.appending(path: "state/syncdir/accounts/default/account.json") }
 
-    /// Which account is signed in.
+    /// The file that describes the signed-in account.
     func accountFile() throws -> Data { try Data(contentsOf: accountURL) }
 
-    /// Lets another account be signed in.
+    /// Replaces the signed-in account.
     func replaceAccountFile(_ contents: Data) throws { try contents.write(to: accountURL) }
 
-    /// The account at the sandbox.
+    /// The account in the sandbox.
     func sandboxAccount() throws -> SandboxAccount {
         let file = try #require(JSONValue(Array(try accountFile())))
         return try server.sandbox.account(try #require(file.sandboxAccount?.text))
     }
 
-    /// Signs in once more with the same account.
+    /// Signs in again with the same account.
     func signInAgain() throws {
         let id = try sandboxAccount().id
         try succeed("sign-in", "--server", address, "--sandbox", sandbox, "--sandbox-account", id)
     }
 
-    /// Permissions of the file in which the account's tokens are; nil if there is none.
+    /// The permissions of the file with the account's tokens; nil if it does not exist.
     var credentialsMode: Int? {
         let file = home.url.appending(path: "state/syncdir/accounts/default/credentials.json")
         let attributes = try? FileManager.default.attributesOfItem(atPath: file.path)
         return (attributes?[.posixPermissions] as? NSNumber)?.intValue
     }
 
-    /// Makes the account's server one that does not answer, or the right one again.
+    /// Points the account at an unreachable server, or back at the real one.
     func pointAccount(at server: String) throws {
         let file = accountURL
         var account = try #require(
@@ -171,7 +171,7 @@ final class TerminalUser: Sendable {
         try JSONSerialization.data(withJSONObject: account).write(to: file)
     }
 
-    /// What `syncdir status` tells of the person's directory.
+    /// The output of `syncdir status` for the person's directory.
     func status() throws -> JSONValue { try json("status", directory.path) }
 
     func write(_ path: String, _ text: String) throws {
@@ -180,7 +180,7 @@ final class TerminalUser: Sendable {
         try Data(text.utf8).write(to: file)
     }
 
-    /// All regular files of the directory with their contents, but the program's own.
+    /// All regular files of the directory with their contents, except the program's own.
     func files() throws -> [String: String] {
         var files: [String: String] = [:]
         let names = FileManager.default.enumerator(atPath: directory.path)
@@ -190,7 +190,7 @@ final class TerminalUser: Sendable {
                 continue
             }
             guard names?.fileAttributes?[.type] as? FileAttributeType == .typeRegular else { continue }
-            // Between the question and the reading it may have gone.
+            // The file may have disappeared since it was listed.
             guard let contents = try? Data(contentsOf: directory.appending(path: name)) else { continue }
             files[name] = String(decoding: contents, as: UTF8.self)
         }
@@ -198,11 +198,11 @@ final class TerminalUser: Sendable {
     }
 }
 
-/// A `syncdir watch` that runs.
+/// A running `syncdir watch`.
 final class WatchProcess: Sendable {
     private let process: ChildProcess
     private let log: URL
-    /// Where its own lines begin.
+    /// The offset of its output in the shared log.
     private let begin: Int
 
     init(_ arguments: [String], log: URL) throws {
@@ -217,13 +217,13 @@ final class WatchProcess: Sendable {
 
     var isRunning: Bool { process.isRunning }
 
-    /// All that it wrote.
+    /// Its complete output.
     var text: String {
         let bytes = (try? Data(contentsOf: log)) ?? Data()
         return String(decoding: bytes.dropFirst(begin), as: UTF8.self)
     }
 
-    /// The end of what it wrote; if it crashed, the beginning of what the runtime says of that.
+    /// The end of its output; after a crash, the beginning of the runtime's report.
     var lastWords: Substring {
         let text = text
         let crash = ["Fatal error", "*** Signal", "*** Program crashed"].compactMap { text.range(of: $0)?.lowerBound }
@@ -231,16 +231,16 @@ final class WatchProcess: Sendable {
         return crash.map { text[$0...].prefix(6_000) } ?? text.suffix(2_000)
     }
 
-    /// Its events, in their order.
+    /// Its events, in order.
     var events: [JSONValue] {
         text.split(separator: "\n").compactMap { JSONValue(Array($0.utf8)) }
     }
 
-    /// How often it told that there is nothing more to do.
+    /// The number of times it reported being idle.
     var idleCount: Int { events.filter { $0.event?.text == "idle" }.count }
 
-    /// Waits until it has nothing more to do.
-    /// - Throws: ``StackError`` with what it wrote, if it has ended or takes too long.
+    /// Waits until it is idle.
+    /// - Throws: ``StackError`` with its output, if it ends or takes too long.
     func becomesIdle(_ name: String) async throws {
         do {
             try await eventually("\(name)'s watch is idle or has ended", within: .seconds(90)) {
@@ -249,10 +249,10 @@ final class WatchProcess: Sendable {
         } catch {
             throw StackError.scriptFailed("\(error); it runs: \(isRunning), and wrote: \(text)")
         }
-        guard idleCount > 0 else { throw StackError.scriptFailed("\(name)'s watch has ended, and wrote: \(text)") }
+        guard idleCount > 0 else { throw StackError.scriptFailed("\(name)'s watch has ended; its output: \(text)") }
     }
 
-    /// Sends a signal, and waits for its end; the exit status.
+    /// Sends a signal, waits for its end, and returns the exit status.
     @discardableResult
     func end(_ signal: Int32) throws -> Int32 {
         process.send(signal)

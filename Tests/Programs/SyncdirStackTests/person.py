@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""A person at a computer with a browser, in front of a program that looks for its providers under their own names: those
-lead to the sandbox, through a proxy, and the sandbox's certificate authority is the only one that is trusted (needs root).
+"""A person at a computer with a browser, using a program that connects to its providers under their real names: a proxy
+redirects these to the sandbox, and only the sandbox's certificate authority is trusted (needs root).
 
 usage: person.py TLS_PORT CA_FILE SANDBOX_URL PROVIDER ACCOUNT COMMAND ...
 
-Runs the command, and ends as it does. As `xdg-open` the person allows what the pages ask for as ACCOUNT, after the redirect
-URIs were registered at PROVIDER as its console demands; if a page is not as expected, the command is ended.
+Runs the command, and exits with its status. As `xdg-open`, grants the pages' requests as ACCOUNT, after registering the
+redirect URIs at PROVIDER as in its console; an unexpected page ends the command.
 """
 
 import html
@@ -35,7 +35,7 @@ MAXIMUM_PAGES = 10
 
 
 def run(arguments: list[str]) -> int:
-    """Runs the command as the person who is described by the other arguments."""
+    """Runs the command as the person described by the other arguments."""
     port, authority, sandbox, provider, account, *command = arguments
     with ConnectProxy(int(port)) as proxy, tempfile.TemporaryDirectory(prefix="syncserver-person-") as folder:
         os.symlink(Path(__file__).resolve(), f"{folder}/xdg-open")
@@ -49,7 +49,7 @@ def run(arguments: list[str]) -> int:
 
 
 def register(sandbox: str, provider: str, page: str) -> None:
-    """Registers the redirect URIs with the port of this attempt."""
+    """Registers the redirect URIs, which contain this attempt's port."""
     query = urllib.parse.parse_qs(urllib.parse.urlsplit(page).query)
     program = query["redirect_uri"][0]
     for uri in [program, program.replace("/program", "/server")]:
@@ -59,7 +59,7 @@ def register(sandbox: str, provider: str, page: str) -> None:
 
 
 def browse(page: str) -> None:
-    """Grants every request for consent, until a page has none."""
+    """Grants consent on each page, until a page does not request it."""
     authority, sandbox, provider, account = json.loads(os.environ["PERSON"])
     if provider != "microsoft":
         register(sandbox, provider, page)
@@ -83,7 +83,7 @@ if Path(sys.argv[0]).name == "xdg-open":
     try:
         browse(sys.argv[1])
     except Exception:
-        # Its output goes nowhere; that of the program is the test's.
+        # The output of xdg-open is discarded; that of the program is read by the test.
         Path(f"/proc/{os.getppid()}/fd/2").open("a", encoding="utf-8").write(traceback.format_exc())
         os.kill(os.getppid(), signal.SIGTERM)
 else:

@@ -23,7 +23,7 @@ struct QuickXorHashTests {
     }
 
     @Test(
-        "Known answers of repeated bytes",
+        "Known answers for repeated bytes",
         arguments: [
             (UInt8(0x61), 4_194_303, "eMQjHvGIZzCDGcxg+cynwQxmMIM="),
             (0x61, 4_194_304, "eMQjHvGIRzyDGcxgBjPYwQxmMIM="), (0x61, 4_194_305, "eMQjHvGIRzziGcxgBzPYwQxmMIM="),
@@ -33,8 +33,8 @@ struct QuickXorHashTests {
         #expect(hash([UInt8](repeating: byte, count: count)) == expected)
     }
 
-    /// As `rclone hashsum quickxor` computes it.
-    @Test("A known answer of 1 GiB")
+    /// Computed with `rclone hashsum quickxor`.
+    @Test("A known answer for 1 GiB")
     func gibibyte() {
         let mebibyte = [UInt8](repeating: 0x61, count: 1 << 20)
         var hash = QuickXorHash()
@@ -42,7 +42,7 @@ struct QuickXorHashTests {
         #expect(Data(hash.digest()).base64EncodedString() == "eMQjHvGIRzyDGcxgBjOYgQxmMIM=")
     }
 
-    /// The definition word for word: a bit at a time.
+    /// The definition, implemented literally: one bit at a time.
     private func definition(_ bytes: [UInt8]) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: 20)
         for (index, byte) in bytes.enumerated() {
@@ -74,7 +74,7 @@ struct QuickXorHashTests {
         }
     }
 
-    @Test("A computation goes on from its stored state", arguments: [0, 1, 159, 160, 161, 9_999, 10_007])
+    @Test("A computation continues from its stored state", arguments: [0, 1, 159, 160, 161, 9_999, 10_007])
     func states(place: Int) throws {
         let input = (0..<10_007).map { UInt8(truncatingIfNeeded: $0 &* 167) }
         var first = QuickXorHash()

@@ -5,7 +5,7 @@ import Testing
 @Suite("App metadata")
 struct AppMetaDataTests {
     @Test(
-        "An object with version and contents is taken, however it is written",
+        "An object with version and contents is accepted in any notation",
         arguments: [
             (#"{"version":0,"contents":"x"}"#, 0, "x"), (#"{"contents":"x","version":3}"#, 3, "x"),
             (#" { "version" : "12" , "contents" : "" } "#, 12, ""),
@@ -24,7 +24,7 @@ struct AppMetaDataTests {
     }
 
     @Test(
-        "Anything else is an error, never taken for absent",
+        "Anything else is an error, never treated as absent",
         arguments: [
             "", " ", "null", "5", "\"x\"", "[]", "{}", "foobar", #"{"version":0}"#, #"{"contents":"x"}"#,
             #"{"version":0,"contents":"x""#, #"{"version":0,"contents":"x"}x"#, #"{"version":0,"contents":"x"}{}"#,
@@ -47,7 +47,7 @@ struct AppMetaDataTests {
         }
     }
 
-    @Test("Deep nesting is refused and does not exhaust the stack")
+    @Test("Deep nesting is rejected, and does not exhaust the stack")
     func deepNesting() {
         let deep = String(repeating: "[", count: 60_000)
         #expect(throws: RequestError.self) {
@@ -55,7 +55,7 @@ struct AppMetaDataTests {
         }
     }
 
-    @Test("Contents are limited by the column that stores them")
+    @Test("Contents are limited by the database column")
     func storedSize() throws {
         let largest = String(repeating: "a", count: 65_535)
         #expect(try AppMetaData(jsonText: #"{"version":0,"contents":"\#(largest)"}"#).contents == largest)
@@ -85,7 +85,7 @@ struct AppMetaDataTests {
         #expect(Array(parsed.contents.utf8) == Array(metadata.contents.utf8))
     }
 
-    /// What Foundation's decoder makes of a text.
+    /// The result of Foundation's decoder for a text.
     private struct ReadByFoundation: Decodable {
         var version: Int32
         var contents: String
@@ -107,7 +107,7 @@ struct AppMetaDataTests {
         }
     }
 
-    @Test("Whatever is taken, Foundation's decoder reads the same", arguments: 0..<2_000 as Range<UInt64>)
+    @Test("For all accepted texts, Foundation's decoder gives the same result", arguments: 0..<2_000 as Range<UInt64>)
     func sameAsFoundation(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var text = Array(
@@ -120,7 +120,7 @@ struct AppMetaDataTests {
             let end = min(text.count, start + Int.random(in: 0...2, using: &random))
             text.replaceSubrange(start..<end, with: pieces.randomElement(using: &random)?.utf8.map(\.self) ?? [])
         }
-        // Bytes that are no UTF-8 do not get this far.
+        // Bytes that are not UTF-8 have already been rejected.
         guard let json = String(validating: text, as: UTF8.self) else { return }
 
         guard let taken = try? AppMetaData(jsonText: json) else { return }

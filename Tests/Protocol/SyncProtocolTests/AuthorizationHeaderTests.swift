@@ -4,7 +4,7 @@ import Testing
 @Suite("Parameters of an authorization code")
 struct AuthorizationHeaderTests {
     @Test(
-        "A redirect URI on loopback is taken apart",
+        "A redirect URI on loopback is parsed",
         arguments: [
             ("http://127.0.0.1:49152/code", LoopbackRedirectURI.Host.ipv4, 49_152, "/code"),
             ("http://[::1]:1/", .ipv6, 1, "/"), ("http://localhost:65535", .localhost, 65_535, ""),
@@ -19,7 +19,7 @@ struct AuthorizationHeaderTests {
     }
 
     @Test(
-        "Every other URI is refused",
+        "All other URIs are rejected",
         arguments: [
             "", "http://", "https://127.0.0.1:1/", "HTTP://127.0.0.1:1/", "http://127.0.0.1/", "http://127.0.0.1:/",
             "http://127.0.0.1:0/", "http://127.0.0.1:080/", "http://127.0.0.1:+80/", "http://127.0.0.1:65536/",

@@ -3,13 +3,13 @@ import Testing
 
 @Suite("Checksums and MIME types")
 struct CheckSumTests {
-    @Test("Checksums are equal without regard to letter case [124]")
+    @Test("Checksums are compared without regard to letter case [124]")
     func letterCase() {
         #expect(CheckSum("b10a8db164e0754105b7a99be72e3fe5") == CheckSum("B10A8DB164E0754105B7A99BE72E3FE5"))
         #expect(CheckSum("b10a8db164e0754105b7a99be72e3fe5") != CheckSum("b10a8db164e0754105b7a99be72e3fe6"))
     }
 
-    @Test("Each storage has its checksum kind, and each kind its canonical letter case")
+    @Test("Each storage has its kind of checksum, and each kind its canonical letter case")
     func canonicalForm() {
         let sha1 = CheckSum("0a4d55a8d778e5022fab701977c5d840bbc486d0")
         #expect(CloudStorageType.microsoft.checkSumFlavour == .sha1)
@@ -20,7 +20,7 @@ struct CheckSumTests {
         #expect(md5?.canonical(as: CloudStorageType.dropbox.checkSumFlavour) == nil)
     }
 
-    @Test("A digest is written in the form of its kind, or rejected if it has another length")
+    @Test("A digest is written in the form of its kind; one of another length is rejected")
     func digest() {
         let bytes = [UInt8](repeating: 0xAB, count: 20)
         #expect(CheckSum(digest: bytes, flavour: .sha1)?.rawValue == String(repeating: "AB", count: 20))
@@ -36,7 +36,7 @@ struct CheckSumTests {
         #expect(CheckSum(String(repeating: "0", count: 129)) == nil)
     }
 
-    @Test("The three types that every client knows may be uploaded, and nothing else [F40]")
+    @Test("Only the three types that every client knows may be uploaded [F40]")
     func standardTypes() throws {
         let table = MIMETypeTable.standard
         #expect(table.fileExtension(for: try #require(MIMEType("text/plain"))) == "txt")
@@ -47,7 +47,7 @@ struct CheckSumTests {
         }
     }
 
-    @Test("Configuration adds types, and cannot add `unknown`, contradict the standard, or sneak in a path")
+    @Test("Configuration adds types, and cannot add `unknown`, contradict the standard, or inject a path")
     func additionalTypes() throws {
         let table = try #require(MIMETypeTable.standard.adding(["image/png": "png", "text/plain": "txt"]))
         #expect(table.fileExtension(for: try #require(MIMEType("image/png"))) == "png")

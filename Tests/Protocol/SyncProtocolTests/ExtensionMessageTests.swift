@@ -2,7 +2,7 @@ import Foundation
 import SyncProtocol
 import Testing
 
-@Suite("Messages that deployed clients do not know")
+@Suite("Messages unknown to deployed clients")
 struct ExtensionMessageTests {
     private let batch = UploadBatch(
         batchUUID: BatchUUID("66666666-6666-4666-8666-66666666666a")!, batchCount: 3,
@@ -18,7 +18,7 @@ struct ExtensionMessageTests {
         #expect(try JSONDecoder().decode(Message.self, from: Data(message.headerText.utf8)) == message)
     }
 
-    /// `&` and `+` encoded as well, as clients must write parameters that only they know.
+    /// `&` and `+` are encoded as well, as required of parameters that are new to this protocol.
     private func fullyEncoded(_ text: String) -> String {
         text.utf8.map { "%" + [$0].map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() }.joined()
     }
@@ -67,7 +67,7 @@ struct ExtensionMessageTests {
                 appMetaData: AppMetaData(version: .first, contents: Sample.nasty), batch: plain))
     }
 
-    @Test("A batch's message is decoded next to any metadata, since its & is encoded")
+    @Test("A batch's message is decoded beside any metadata, since its & is encoded")
     func batchMessage() throws {
         let request = try UploadFileRequest(
             query: """
@@ -121,7 +121,7 @@ struct ExtensionMessageTests {
     }
 
     @Test(
-        "What can never be right is refused",
+        "Invalid requests are rejected",
         arguments: [
             ("batchUUID=66666666-6666-4666-8666-66666666666a", RequestError.missing(.batchCount)),
             ("batchCount=2", .missing(.batchUUID)),
@@ -143,7 +143,7 @@ struct ExtensionMessageTests {
         }
     }
 
-    @Test("since needs a group, and lists of files hold only UUIDs")
+    @Test("since requires a group, and lists of files contain only UUIDs")
     func wrongLists() {
         #expect(throws: RequestError.missing(.sharingGroupUUID)) { _ = try IndexRequest(query: "since=3") }
         for list in ["", "x", "\(Sample.file),", "\(Sample.file),,\(Sample.file)"] {

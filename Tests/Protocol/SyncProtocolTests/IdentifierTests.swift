@@ -17,7 +17,7 @@ struct IdentifierTests {
     }
 
     @Test(
-        "What is not a hyphenated UUID is refused",
+        "A text that is not a hyphenated UUID is rejected",
         arguments: [
             "", "foobar", "0a1B2c3D4e5F60718293A4b5C6d7E8f9", "0a1B2c3D-4e5F-6071-8293-A4b5C6d7E8f", uuid + "0",
             "{0a1B2c3D-4e5F-6071-8293-A4b5C6d7E8}", "0a1B2c3D-4e5F-6071-8293_A4b5C6d7E8f9",
@@ -29,7 +29,7 @@ struct IdentifierTests {
         #expect(SharingInvitationUUID(text) == nil)
     }
 
-    @Test("A sharing group may be named by any text of 1 to 36 characters, counted as Unicode scalars")
+    @Test("A sharing group's identifier is any text of 1 to 36 characters, counted as Unicode scalars")
     func groupText() throws {
         #expect(SharingGroupUUID("") == nil)
         #expect(SharingGroupUUID(String(repeating: "😀", count: 37)) == nil)
@@ -48,14 +48,14 @@ struct IdentifierTests {
         #expect(SharingGroupUUID("\u{E9}") != SharingGroupUUID("e\u{301}"))
     }
 
-    @Test("Longer identifiers are compared like short ones, whatever the place of a byte", arguments: 0..<17)
+    @Test("Longer identifiers are compared like short ones, regardless of a byte's position", arguments: 0..<17)
     func foldsEverywhere(place: Int) throws {
         func identifier(with text: String) throws -> SharingGroupUUID {
             let before = String(repeating: "1", count: place)
             return try #require(SharingGroupUUID(before + text + String(repeating: "Z", count: 16 - place)))
         }
         let characters = (0..<128).map { String(UnicodeScalar(UInt8($0))) }
-        // Of ASCII, only letters have a lower-case form.
+        // In ASCII, only letters have a lower-case form.
         let known = try characters.map { (identifier: try identifier(with: $0), form: $0.lowercased()) }
         for left in known {
             let equal = known.filter { $0.identifier == left.identifier }.map(\.form)
@@ -87,7 +87,7 @@ struct IdentifierTests {
         #expect(!Permission.read.allows(.write) && !Permission.write.allows(.admin))
     }
 
-    @Test("Account types know their token type, their storage, and whether they need a folder")
+    @Test("Account types define their token type, their storage, and whether they need a folder")
     func accountTypes() {
         for type in AccountType.allCases { #expect(AccountType(tokenType: type.tokenType) == type) }
         #expect(AccountType(tokenType: "googletoken") == nil)
@@ -98,7 +98,7 @@ struct IdentifierTests {
         #expect(AccountType.appleSignIn.rawValue == "AppleSignIn")
     }
 
-    @Test("A cloud file name is made of file, device, version and extension, letter case kept")
+    @Test("A cloud file name consists of file, device, version and extension, with letter case preserved")
     func cloudFileName() throws {
         let file = try #require(FileUUID(Self.uuid))
         let device = try #require(DeviceUUID("33333333-3333-4333-8333-33333333333F"))

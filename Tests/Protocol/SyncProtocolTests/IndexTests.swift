@@ -33,7 +33,7 @@ struct IndexTests {
             restoreMark: RestoreMark("7c9e6679-7425-40de-944b-e07fc1f90ae7"), restoredMasterVersion: MasterVersion(2)),
     ]
 
-    /// Writes a file as the server does it, from a row's columns.
+    /// Writes a file from a row's columns, as the server does.
     private static func write(_ file: FileInfo, to writer: inout IndexResponseWriter) {
         writer.beginFile()
         unsafe writer.fileUUID(Array(file.fileUUID.rawValue.utf8).span.bytes)
@@ -51,7 +51,7 @@ struct IndexTests {
         writer.endFile()
     }
 
-    @Test("The streaming writer writes byte for byte what the message writes", arguments: [0, 1, 3])
+    @Test("The streaming writer produces the same bytes as the message", arguments: [0, 1, 3])
     func sameBytes(fileCount: Int) throws {
         let files = (0..<fileCount).map { Self.file(at: WireDate(secondsSince1970: Int64($0) * 1_000_003)) }
         let message = IndexResponse(
@@ -92,7 +92,7 @@ struct IndexTests {
                 """)
     }
 
-    @Test("A group has the members that clients know; those without a value are left out")
+    @Test("A group has the members that clients know; those without a value are omitted")
     func exactGroup() {
         var writer = JSONWriter()
         Self.groups[1].write(to: &writer)
@@ -102,7 +102,7 @@ struct IndexTests {
         )
     }
 
-    @Test("A group that was restored has a mark, and the master version that it had then")
+    @Test("A restored group has a mark and its master version at the restoration")
     func restoredGroup() {
         var writer = JSONWriter()
         Self.groups[2].write(to: &writer)
@@ -114,7 +114,7 @@ struct IndexTests {
     }
 
     @Test(
-        "A restore mark is 1 to 36 characters of ASCII, compared with its letter case",
+        "A restore mark is 1 to 36 ASCII characters, and its letter case is significant",
         arguments: [
             ("", false), ("a", true), (String(repeating: "f", count: 36), true),
             (String(repeating: "f", count: 37), false), ("\u{E9}", false), ("a\nb", false),

@@ -10,14 +10,14 @@ struct JSONWriterTests {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    /// A string written from bytes, as it is done with a database's columns.
+    /// A string written from bytes, as for database columns.
     private static func copied(_ bytes: [UInt8], _ form: JSONWriter.Form = .utf8) -> String {
         var writer = JSONWriter(form: form)
         unsafe writer.value(text: bytes.span.bytes)
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    @Test("Objects and arrays nest, with commas where they belong")
+    @Test("Objects and arrays nest, with correctly placed commas")
     func structure() {
         let text = Self.text { writer in
             writer.object { writer in
@@ -51,7 +51,7 @@ struct JSONWriterTests {
     }
 
     @Test(
-        "Texts are escaped as RFC 8259 wants",
+        "Texts are escaped as RFC 8259 requires",
         arguments: [
             ("", #""""#), ("plain", #""plain""#), ("\"", #""\"""#), ("\\", #""\\""#), ("a/b", #""a/b""#),
             ("\n\r\t", #""\n\r\t""#), ("\0", #""\u0000""#), ("\u{1F}x", #""\u001fx""#), ("\u{7F}", "\"\u{7F}\""),
@@ -63,7 +63,7 @@ struct JSONWriterTests {
     }
 
     @Test(
-        "In the form for headers everything outside ASCII becomes an escape",
+        "In the form for headers, all characters outside ASCII are escaped",
         arguments: [
             ("ä", #""\u00e4""#), ("漢x", #""\u6f22x""#), ("😀", #""\ud83d\ude00""#), ("\u{FFFF}", #""\uffff""#),
             ("\u{10FFFF}", #""\udbff\udfff""#), ("\u{7F}", #""\u007f""#), ("a\nb", #""a\nb""#), ("'", #""'""#),
@@ -88,7 +88,7 @@ struct JSONWriterTests {
         }
     }
 
-    @Test("Characters that need escaping are found at every position of a text")
+    @Test("Characters that require escaping are found at every position of a text")
     func everyPlace() throws {
         for special in ["\"", "\\", "\0", "\u{1F}", "\n", "é", "!", "#", "[", "]", "\u{7F}"] {
             for place in 0..<20 {

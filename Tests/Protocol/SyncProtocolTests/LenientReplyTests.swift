@@ -49,7 +49,7 @@ struct LenientReplyTests {
         #expect(!file.deleted)
         #expect(file.fileVersion == FileVersion(1))
         #expect(file.deviceUUID == nil)
-        #expect(file.cloudStorageType == nil, "a storage of a later version")
+        #expect(file.cloudStorageType == nil, "a storage unknown to this version")
         #expect(file.mimeType == MIMEType("image/heic"))
         let group = try #require(index.sharingGroups.first)
         #expect(group.masterVersion == MasterVersion(4))

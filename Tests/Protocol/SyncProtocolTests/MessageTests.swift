@@ -2,7 +2,7 @@ import Foundation
 import SyncProtocol
 import Testing
 
-/// Values that the messages of these tests share.
+/// Values shared by these tests.
 enum Sample {
     static let file = FileUUID("11111111-1111-4111-8111-11111111111A")!
     static let group = SharingGroupUUID("22222222-2222-4222-8222-22222222222b")!
@@ -17,7 +17,7 @@ struct MessageTests {
         #expect(try Message(query: message.encodedQuery) == message, "\(Message.endpoint.rawValue)")
         let unambiguous = message.encodedQuery(.unambiguous)
         #expect(try Message(query: unambiguous) == message, "\(Message.endpoint.rawValue)")
-        // One separator fewer than parameters, one `=` each: what is in the values cannot be mistaken for either.
+        // One separator fewer than parameters, and one `=` each: values cannot be mistaken for either.
         let separators = unambiguous.utf8.count { $0 == UInt8(ascii: "&") }
         #expect(unambiguous.utf8.count { $0 == UInt8(ascii: "=") } == (unambiguous.isEmpty ? 0 : separators + 1))
         #expect(!unambiguous.contains("+"))
@@ -29,7 +29,7 @@ struct MessageTests {
         #expect(message.headerText.utf8.allSatisfy { (0x20...0x7E).contains($0) })
     }
 
-    @Test("All requests round-trip, with every parameter and with as few as possible")
+    @Test("All requests round-trip, with all parameters and with as few as possible")
     func requests() throws {
         try survives(HealthCheckRequest())
         try survives(CheckPrimaryCredsRequest())
@@ -92,7 +92,7 @@ struct MessageTests {
                 pushNotificationToken: "0a", pushNotificationKind: .apns, pushNotificationEnvironment: .sandbox))
     }
 
-    @Test("An address in a form that is not known is as good as none")
+    @Test("An address in an unknown form counts as absent")
     func unknownForm() throws {
         let upload = try #require(UploadUUID(Sample.file.rawValue))
         let text = """
@@ -162,7 +162,7 @@ struct MessageTests {
             checkSum: CheckSum("b10a8db164e0754105b7a99be72e3fe5")!,
             appMetaData: AppMetaData(version: .first, contents: #"{"a":1}"#))
 
-        // The example of the protocol, with the colons encoded as clients do it.
+        // The protocol's example, with encoded colons, as clients send them.
         #expect(
             request.encodedQuery == """
                 appMetaData=%7B%22version%22%3A0,%22contents%22%3A%22%7B%5C%22a%5C%22%3A1%7D%22%7D\
@@ -196,7 +196,7 @@ struct MessageTests {
                 undeleteServerFile: true))
     }
 
-    @Test("Metadata as the deployed client writes it is understood")
+    @Test("Metadata as written by the deployed client are understood")
     func deployedClient() throws {
         let query = """
             appMetaData=%7B%22contents%22%3A%22%7B%5C%22u%5C%22%3A%5C%22http%3A%5C%2F%5C%2Fx%5C%2F%3Fa=1&b=2%5C%22%5Cn%7D\

@@ -1,7 +1,7 @@
 import SyncProtocol
 import Testing
 
-/// One query, the parameters that an endpoint knows, and what becomes of it.
+/// A query, the parameters that its endpoint knows, and the expected result.
 struct DecodingCase: Sendable, CustomTestStringConvertible {
     enum Outcome: Sendable, Equatable {
         case values([ParameterName: String])
@@ -227,22 +227,22 @@ struct QueryDecodingTests {
         #expect(DecodingCase.decode(Array(example.query.utf8), example.parameters) == example.outcome)
     }
 
-    @Test("A bare `&` is restored behind free text, and unknown pieces are ignored elsewhere", arguments: pieces)
+    @Test("A bare `&` is restored after free text; elsewhere, unknown pieces are ignored", arguments: pieces)
     func joinsPieces(of example: DecodingCase) {
         #expect(DecodingCase.decode(Array(example.query.utf8), example.parameters) == example.outcome)
     }
 
-    @Test("App metadata absorbs pieces until its JSON is complete", arguments: nested)
+    @Test("App metadata absorb pieces until their JSON is complete", arguments: nested)
     func completesMetadata(example: DecodingCase) {
         #expect(DecodingCase.decode(Array(example.query.utf8), example.parameters) == example.outcome)
     }
 
-    @Test("A repeated parameter is text if only one reading is possible, and an error otherwise", arguments: repetition)
+    @Test("A repeated parameter is text if only one reading is possible, and otherwise an error", arguments: repetition)
     func resolvesRepetition(of example: DecodingCase) {
         #expect(DecodingCase.decode(Array(example.query.utf8), example.parameters) == example.outcome)
     }
 
-    @Test("Invalid UTF-8 is an error also when it is not percent-encoded")
+    @Test("Invalid UTF-8 is an error even if it is not percent-encoded")
     func rawBytes() {
         let query = Array("sharingGroupName=".utf8) + [0xFF]
         #expect(DecodingCase.decode(query, Self.create) == .error(.invalidUTF8))
@@ -250,7 +250,7 @@ struct QueryDecodingTests {
         #expect(DecodingCase.decode(split, Self.create) == .error(.invalidUTF8))
     }
 
-    @Test("A query longer than FastCGI can carry is refused")
+    @Test("A query longer than FastCGI can carry is rejected")
     func tooLong() {
         let start = Array("sharingGroupName=".utf8)
         let longest = start + [UInt8](repeating: 0x61, count: 65_535 - start.count)
@@ -259,7 +259,7 @@ struct QueryDecodingTests {
     }
 
     @Test(
-        "No query makes decoding slow",
+        "No query slows down decoding",
         arguments: ["&", "sharingGroupName=&", "sharingGroupUUID=a&", "appMetaData=%7B%22&", "%41=&"])
     func hostileQueries(unit: String) {
         let query = Array(String(repeating: unit, count: 65_535 / unit.utf8.count).utf8)

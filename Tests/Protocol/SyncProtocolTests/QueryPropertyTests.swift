@@ -3,10 +3,10 @@ import Testing
 
 @Suite("Queries of random requests")
 struct QueryPropertyTests {
-    /// Every possible reading of a query, found by trying out all, as an oracle for the decoder's one pass.
+    /// All possible readings of a query, found by exhaustive search: an oracle for the decoder's single pass.
     ///
-    /// Follows the definition word by word: each piece that begins with a name either starts that parameter or is
-    /// text; names ascend; text may only follow free text; all required parameters are there.
+    /// Follows the definition literally: each piece that begins with a name either starts that parameter or is text;
+    /// names are in ascending order; text may only follow free text; all required parameters are present.
     private static func readings(
         of pieces: [Substring], required: [ParameterName], names: [ParameterName]
     ) -> [[ParameterName: String]] {
@@ -31,7 +31,7 @@ struct QueryPropertyTests {
     }
 
     @Test(
-        "A repeated parameter is resolved exactly when one reading exists, and to that reading",
+        "A repeated parameter is resolved exactly if only one reading exists",
         arguments: 0..<2_000 as Range<UInt64>)
     func repeatedParameters(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -53,13 +53,13 @@ struct QueryPropertyTests {
             #expect(outcome == .values(readings[0]))
         } else {
             guard case .error(.repeated) = outcome else {
-                Issue.record("\(readings.count) readings, and yet \(outcome)")
+                Issue.record("\(readings.count) readings, but the decoder returned \(outcome)")
                 return
             }
         }
     }
 
-    @Test("Names with `&` are decoded unchanged", arguments: 0..<500 as Range<UInt64>)
+    @Test("Names that contain `&` are decoded unchanged", arguments: 0..<500 as Range<UInt64>)
     func ampersands(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let request = UpdateSharingGroupRequest(
@@ -73,7 +73,7 @@ struct QueryPropertyTests {
         #expect(decoded == request)
     }
 
-    @Test("Folder and group names with `&` are both decoded unchanged", arguments: 0..<300 as Range<UInt64>)
+    @Test("Folder and group names that contain `&` are both decoded unchanged", arguments: 0..<300 as Range<UInt64>)
     func twoFreeTexts(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let request = AddUserRequest(

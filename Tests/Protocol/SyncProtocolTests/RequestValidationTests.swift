@@ -1,7 +1,7 @@
 import SyncProtocol
 import Testing
 
-/// A query for one endpoint that must be refused, and why.
+/// A query for one endpoint that must be rejected, with the reason.
 struct RefusedCase: Sendable, CustomTestStringConvertible {
     var endpoint: EndpointName
     var query: String
@@ -123,7 +123,7 @@ struct RequestValidationTests {
     }
 
     @Test(
-        "A number is decimal digits and nothing else",
+        "A number consists of decimal digits only",
         arguments: [
             "", ":", "/", "5:", "+5", "-5", " 5", "5 ", "%205", "5.0", "5e0", "0x5", "५", "1_000", "1,000",
             "99999999999999999999",
@@ -135,7 +135,7 @@ struct RequestValidationTests {
         }
     }
 
-    @Test("A fileUUID that is not a UUID is refused in UploadFile [320]")
+    @Test("A fileUUID that is not a UUID is rejected in UploadFile [320]")
     func foobar() {
         #expect(throws: RequestError.malformed(.fileUUID, expected: .uuid)) {
             try UploadFileRequest(query: "checkSum=0a&fileUUID=foobar\(Self.upload)")
@@ -143,7 +143,7 @@ struct RequestValidationTests {
     }
 
     @Test(
-        "RedeemSharingInvitation takes any UUID, of any version and in any letter case, and keeps it as it came [321]",
+        "RedeemSharingInvitation accepts any UUID, of any version and letter case, and keeps its spelling [321]",
         arguments: [
             "8A1F4D6E-3B0C-4F5A-9D7E-2C6B1A0F9E8D", "8a1f4d6e-3b0c-4f5a-9d7e-2c6b1a0f9e8d",
             "8A1f4d6E-3b0C-1f5A-9d7e-2C6b1a0F9e8D", "00000000-0000-0000-0000-000000000000",
@@ -154,12 +154,12 @@ struct RequestValidationTests {
         #expect(request.sharingInvitationUUID.rawValue == uuid)
     }
 
-    @Test("RedeemSharingInvitation without an invitation is refused [322]")
+    @Test("RedeemSharingInvitation without an invitation is rejected [322]")
     func redeemNothing() {
         #expect(throws: RequestError.missing(.sharingInvitationUUID)) { try RedeemSharingInvitationRequest(query: "") }
     }
 
-    @Test("GetSharingInvitationInfo takes a UUID, and refuses other text [324] [274]")
+    @Test("GetSharingInvitationInfo accepts a UUID, and rejects other text [324] [274]")
     func invitationInfo() throws {
         _ = try GetSharingInvitationInfoRequest(query: Self.invitation)
         #expect(throws: RequestError.malformed(.sharingInvitationUUID, expected: .uuid)) {
@@ -175,7 +175,7 @@ struct RequestValidationTests {
     }
 
     @Test(
-        "Booleans come as 1, 0, true and false",
+        "Booleans are written as 1, 0, true and false",
         arguments: [("1", true), ("0", false), ("true", true), ("false", false)])
     func booleans(text: String, value: Bool) throws {
         let request = try CreateSharingInvitationRequest(
@@ -183,14 +183,14 @@ struct RequestValidationTests {
         #expect(request.allowSocialAcceptance == value)
     }
 
-    @Test("Names of 255 characters are accepted, however many bytes they have")
+    @Test("Names of 255 characters are accepted, regardless of their size in bytes")
     func longestName() throws {
         let name = String(repeating: "😀", count: 255)
         let request = CreateSharingGroupRequest(sharingGroupUUID: Sample.group, sharingGroupName: name)
         #expect(try CreateSharingGroupRequest(query: request.encodedQuery).sharingGroupName == name)
     }
 
-    @Test("An empty name is a name, and differs from none")
+    @Test("An empty name is a name, and differs from a missing one")
     func emptyName() throws {
         #expect(try CreateSharingGroupRequest(query: "sharingGroupName=&\(Self.group)").sharingGroupName == "")
         #expect(try CreateSharingGroupRequest(query: Self.group).sharingGroupName == nil)
@@ -201,13 +201,13 @@ struct RequestValidationTests {
         #expect(try IndexRequest(query: "sharingGroupUUID=../etc").sharingGroupUUID?.rawValue == "../etc")
     }
 
-    @Test("Errors name the parameter and the remedy, and never repeat what was sent")
+    @Test("Errors name the parameter and the remedy, and never repeat the request's contents")
     func descriptions() {
         let secret = "s3cr3t"
         for query in ["fileUUID=\(secret)", "masterVersion=\(secret)", "\(secret)=%", "checkSum=\(secret)&checkSum=x"] {
             do throws(RequestError) {
                 _ = try UploadFileRequest(query: query)
-                Issue.record("accepted")
+                Issue.record("expected an error")
             } catch {
                 #expect(!error.description.contains(secret))
             }

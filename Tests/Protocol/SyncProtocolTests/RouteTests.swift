@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Routes, headers and error bodies")
 struct RouteTests {
-    @Test("Each path is found with and without a trailing slash", arguments: EndpointName.allCases)
+    @Test("Each path is found with or without a trailing slash", arguments: EndpointName.allCases)
     func found(endpoint: EndpointName) {
         let route = endpoint.route
         for path in ["/\(endpoint.rawValue)", "/\(endpoint.rawValue)/"] {
@@ -13,7 +13,7 @@ struct RouteTests {
     }
 
     @Test(
-        "Anything but the exact name is an unknown path",
+        "Any other name is an unknown path",
         arguments: [
             "", "/", "//", "/index/", "/Index//", "//Index", "Index", "/Index/x", "/x/Index/", "/Index ", "/INDEX",
         ])
@@ -38,7 +38,7 @@ struct RouteTests {
                 == .found(EndpointName.checkPrimaryCreds.route))
     }
 
-    @Test("A configured prefix must be there")
+    @Test("A configured prefix is required")
     func prefix() {
         let index = RouteLookup.found(EndpointName.index.route)
         #expect(RouteLookup(method: "GET", path: "/api/v1/Index/", prefix: "/api/v1") == index)
@@ -46,7 +46,7 @@ struct RouteTests {
         #expect(RouteLookup(method: "GET", path: "/api/v1Index/", prefix: "/api/v1") == .unknownPath)
     }
 
-    @Test("Methods, levels and kinds are those of the protocol's table")
+    @Test("Methods, levels and kinds match the protocol's table")
     func table() {
         let routes = EndpointName.allCases.map(\.route)
         func names(_ condition: (EndpointRoute) -> Bool) -> Set<EndpointName> {
@@ -124,7 +124,7 @@ struct RouteTests {
         #expect(try JSONDecoder().decode(ErrorBody.self, from: Data(body.body)) == body)
     }
 
-    @Test("An error body is a problem details object, too, with status and title, and with detail for those who ask")
+    @Test("An error body is also a problem details object, with status and title, and with detail on request")
     func problem() throws {
         let plain = ErrorBody(
             error: "the file is deleted", code: "file_deleted", requestId: "abc", retryable: false, status: 409)
@@ -142,7 +142,7 @@ struct RouteTests {
     }
 
     @Test(
-        "An error body stays below 1 KiB and valid JSON, however long the sentence",
+        "An error body stays below 1 KiB and valid JSON, however long its message",
         arguments: ["a", "\"", "😀", "ä", "\0"])
     func errorBodySize(unit: String) throws {
         let body = ErrorBody(

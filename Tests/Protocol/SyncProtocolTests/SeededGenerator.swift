@@ -1,4 +1,4 @@
-/// A pseudo-random generator with a fixed course, so that a failing property test fails again (SplitMix64).
+/// A reproducible pseudorandom generator, so that a failing property test can be repeated (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -14,7 +14,7 @@ struct SeededGenerator: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// Text of up to `maximumCharacters`, rich in what tends to break encoders; never with `&` unless asked for.
+    /// Text of up to `maximumCharacters`, with many characters that encoders mishandle; contains `&` only on request.
     mutating func text(maximumCharacters: Int, ampersands: Bool = false) -> String {
         var alphabet: [Unicode.Scalar] = [
             "a", "Z", "0", " ", "+", "%", "'", "\"", "\\", "/", "\n", "\r", "\t", "\0", "\u{7F}", "\u{1}", "=", ";",

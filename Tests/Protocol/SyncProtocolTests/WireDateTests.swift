@@ -5,7 +5,7 @@ import Testing
 @Suite("Dates")
 struct WireDateTests {
     @Test(
-        "Known dates are written as clients read them, and read back",
+        "Known dates are written in the clients' format, and read back",
         arguments: [
             (0, "1970-01-01 00:00:00"), (-1, "1969-12-31 23:59:59"), (951_782_400, "2000-02-29 00:00:00"),
             (1_588_325_400, "2020-05-01 09:30:00"), (4_107_542_399, "2100-02-28 23:59:59"),
@@ -18,7 +18,7 @@ struct WireDateTests {
     }
 
     @Test(
-        "What is not a real date in the exact form is refused",
+        "Only real dates in the exact format are accepted",
         arguments: [
             "", "0000-00-00 00:00:00", "0000-01-01 00:00:00", "2020-02-30 00:00:00", "2019-02-29 00:00:00",
             "1900-02-29 00:00:00", "2020-13-01 00:00:00", "2020-01-01 24:00:00", "2020-01-01 23:60:00",
@@ -29,7 +29,7 @@ struct WireDateTests {
         #expect(WireDate(text) == nil)
     }
 
-    @Test("Every day of 1600 to 2400 agrees with Foundation's calendar, and survives writing and reading")
+    @Test("Every day from 1600 to 2400 agrees with Foundation's calendar, and round-trips")
     func agreesWithFoundation() throws {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = try #require(TimeZone(identifier: "UTC"))

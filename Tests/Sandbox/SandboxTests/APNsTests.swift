@@ -25,7 +25,7 @@ struct APNsTests {
             ["alg": "ES256", "kid": .string(kid)], ["iss": .string(team), "iat": .int(issuedAt)], with: key ?? self.key)
     }
 
-    /// Sends a notification that is right but for the changes; a header that is changed to `nil` is left out.
+    /// Sends a valid notification with the given changes; a header set to `nil` is omitted.
     private func push(
         to device: String = device, host: String = "api.push.apple.com", method: String = "POST",
         authorization: String?? = nil, changes: [String: String?] = [:],
@@ -51,7 +51,7 @@ struct APNsTests {
 
     private func reason(_ response: SandboxResponse) throws -> String? { try response.json()["reason"]?.string }
 
-    @Test("A notification is accepted, answered with its id, and listed")
+    @Test("A notification is accepted with its id, and listed")
     func delivered() throws {
         let response = try push()
 
@@ -64,7 +64,7 @@ struct APNsTests {
         #expect(try sandbox.violations() == [])
     }
 
-    @Test("An alert may be an object with a body; a notification without an id gets one")
+    @Test("An alert may be an object with a body; a notification without an id receives one")
     func body() throws {
         let response = try push(
             changes: ["apns-id": nil], payload: #"{"aps":{"alert":{"title":"T","body":"Body"}}}"#)
@@ -74,7 +74,7 @@ struct APNsTests {
         #expect(try sandbox.pushes(to: Self.device).compactMap { $0["text"]?.string } == ["Body"])
     }
 
-    @Test("Client errors are rejected as by Apple, and recorded; nothing is delivered")
+    @Test("Client errors are rejected with Apple's reasons, and recorded; nothing is delivered")
     func headers() throws {
         let wrong: [([String: String?], Int, String)] = [
             (["apns-topic": nil], 400, "MissingTopic"), (["apns-topic": "com.example.other"], 400, "TopicDisallowed"),
@@ -94,7 +94,7 @@ struct APNsTests {
         #expect(try sandbox.pushes(to: Self.device).isEmpty)
     }
 
-    @Test("What Apple takes besides: no push type, background pushes without an alert, calls with a topic of their own")
+    @Test("Apple also accepts: no push type, background pushes without an alert, calls with their own topic")
     func others() throws {
         let topic = RegisteredApps.apnsTopic
         for (changes, payload) in [
@@ -113,7 +113,7 @@ struct APNsTests {
         #expect(try sandbox.violations() == [])
     }
 
-    @Test("Only a provider token of the team, signed with its key and at most an hour old, is accepted")
+    @Test("Only a provider token of the team, signed with its key and at most one hour old, is accepted")
     func providerToken() throws {
         let refused = [
             nil, "bearer x", "bearer " + (try token(key: try PrivateKey(generating: .es256))),
@@ -131,13 +131,13 @@ struct APNsTests {
             try reason(push(authorization: "bearer " + token(issuedAt: Self.now - 3_601))) == "ExpiredProviderToken")
     }
 
-    @Test("Anything but HTTP/2 ends the connection")
+    @Test("A request that is not HTTP/2 ends the connection")
     func version() throws {
         #expect(try push(changes: ["x-sandbox-protocol": "HTTP/1.1"]).isCut)
         #expect(try sandbox.violations() == ["http-version"])
     }
 
-    @Test("The path, the method and the payload are Apple's")
+    @Test("Path, method and payload are checked like Apple's service does")
     func shape() throws {
         #expect(try reason(push(to: "a/b")) == "BadPath")
         #expect(try reason(push(method: "GET")) == "MethodNotAllowed")
@@ -152,7 +152,7 @@ struct APNsTests {
         #expect(try push(payload: text(4_096)).status == 200)
     }
 
-    @Test("A test sets the outcome for a device: unregistered since, invalid, rate limited, one environment only")
+    @Test("A test sets the outcome for a device: unregistered, invalid, rate limited, one environment only")
     func outcomes() throws {
         try script(["outcome": "unregistered", "sinceSecondsAgo": 60])
         let gone = try push()

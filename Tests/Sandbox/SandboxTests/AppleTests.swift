@@ -13,7 +13,7 @@ struct AppleTests {
 
     private func account() throws -> JSONValue { try sandbox.account(["provider": "apple", "name": "Ann Apple"]) }
 
-    /// A client secret, right except for the changes.
+    /// A valid client secret with the given changes.
     private func clientSecret(
         alg: String = "ES256", kid: String = RegisteredApps.appleKeyID, changes: [String: JSONValue] = [:],
         signature: ((PrivateKey, [UInt8]) throws -> [UInt8])? = nil
@@ -43,7 +43,7 @@ struct AppleTests {
         try ask("/auth/token", ["grant_type": "authorization_code", "code": code ?? ""])
     }
 
-    /// Header and claims of a token, its signature checked against the published keys.
+    /// The header and claims of a token, after its signature was checked with the published keys.
     private func verified(_ token: String?) throws -> (header: JSONValue, claims: JSONValue)? {
         let parts = try #require(token).split(separator: ".")
         let header = try JSONValue(parsing: try #require([UInt8](base64URL: parts[0])))
@@ -75,7 +75,7 @@ struct AppleTests {
         #expect(token.claims["exp"] == .int(Self.now + 600))
     }
 
-    @Test("Three keys are published, and each rotation signs with the next one, already published")
+    @Test("Three keys are published, and each rotation signs with the next one, which is already published")
     func keys() throws {
         func names() throws -> [JSONValue] {
             try sandbox.send("GET", "appleid.apple.com/auth/keys").json()["keys"]?.array?.compactMap { $0["kid"] } ?? []
@@ -93,12 +93,12 @@ struct AppleTests {
         #expect(new?.header["kid"] != old)
         #expect(before.contains(try #require(new?.header["kid"])))
         #expect(try verified(account["accessToken"]?.string) != nil)
-        // Kept over a restart.
+        // The keys survive a restart.
         let again = try TestSandbox(directory: sandbox.directory)
         #expect(try again.server.appleKeys.published() == sandbox.server.appleKeys.published())
     }
 
-    @Test("A code works once, and yields a refresh token and an identity token")
+    @Test("A code works once, and returns a refresh token and an identity token")
     func codes() throws {
         let account = try account()
         let reply = try exchange(account["authorizationCode"]?.string)
@@ -159,7 +159,7 @@ struct AppleTests {
         #expect(try sandbox.violations() == wrong.map { _ in "client-secret" })
     }
 
-    @Test("A refresh token may be checked once a day; more often is a violation")
+    @Test("A refresh token may be checked once a day; more frequent checks are violations")
     func checks() throws {
         let account = try account()
         let token = try #require(
@@ -180,7 +180,7 @@ struct AppleTests {
         #expect(try sandbox.violations() == ["refresh-check"])
     }
 
-    @Test("A revoked account is not confirmed again; revoking is 200 even for unknown tokens")
+    @Test("A revoked account is not confirmed again; revoking returns 200 even for unknown tokens")
     func revoked() throws {
         let account = try account()
         let token = try #require(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Sandbox
 
-/// A browser with one person in front of it, at one provider.
+/// A browser operated by one person, at one provider.
 struct ConsentBrowser {
     let sandbox: TestSandbox
     let provider: Provider
@@ -35,7 +35,7 @@ struct ConsentBrowser {
         }
     }
 
-    /// What a program asks for in order to sign in itself.
+    /// The authorization request of a program's own sign-in.
     var program: [String: String] {
         var asked = ["response_type": "code", "state": "a b&c"]
         asked["code_challenge"] = CodeChallenge(of: Self.verifier).value
@@ -58,7 +58,7 @@ struct ConsentBrowser {
         return asked
     }
 
-    /// What the server's code is asked for with.
+    /// The authorization request for the server's code.
     var server: [String: String] {
         var asked = program
         switch provider {
@@ -86,7 +86,7 @@ struct ConsentBrowser {
         sandbox.send("GET", page + "?" + Self.form(asked))
     }
 
-    /// Sends the page's form.
+    /// Submits the page's form.
     func decide(_ asked: [String: String], _ decision: String = "allow", account: String? = nil) -> SandboxResponse {
         sandbox.send(
             "POST", page + "?" + Self.form(asked),
@@ -94,7 +94,7 @@ struct ConsentBrowser {
             body: Array(Self.form(["account": account ?? id, "decision": decision]).utf8))
     }
 
-    /// What the app gets back.
+    /// The parameters that the app receives.
     static func answer(_ response: SandboxResponse) -> QueryItems {
         let address = response.header("Location") ?? ""
         return QueryItems(String(address.drop { $0 != "?" }.dropFirst()))
@@ -104,7 +104,7 @@ struct ConsentBrowser {
         try #require(Self.answer(decide(asked))["code"])
     }
 
-    /// Redeems a code as whoever `asked` for it would; `change` sets or removes (`nil`) fields.
+    /// Redeems a code as the client of `asked` does; `change` sets fields, or removes them (`nil`).
     func redeem(_ code: String, _ asked: [String: String], change: [String: String?] = [:]) -> SandboxResponse {
         var fields: [String: String?] = [
             "grant_type": "authorization_code", "code": code, "redirect_uri": asked["redirect_uri"],
@@ -151,7 +151,7 @@ struct ConsentTests {
         #expect(try browser.sandbox.violations() == [])
     }
 
-    @Test("Consent redirects with code and state, once, and yields tokens for a program", arguments: providers)
+    @Test("Consent redirects with code and state, once, and gives a program tokens", arguments: providers)
     func program(provider: Provider) throws {
         let browser = try ConsentBrowser(provider)
         let consent = browser.decide(browser.program)
@@ -170,7 +170,7 @@ struct ConsentTests {
         #expect(try browser.sandbox.violations() == ["code-reused"])
     }
 
-    @Test("A program can refresh its tokens, and they do not permit access to storage", arguments: providers)
+    @Test("A program can refresh its tokens, which do not permit access to storage", arguments: providers)
     func refresh(provider: Provider) throws {
         let browser = try ConsentBrowser(provider)
         let tokens = try browser.redeem(try browser.code(browser.program), browser.program).json()
@@ -195,7 +195,7 @@ struct ConsentTests {
         #expect((refreshed["id_token"] != nil) == (provider == .microsoft))
     }
 
-    @Test("The server's code is redeemed with its secret, and permits access to storage", arguments: providers)
+    @Test("The server's code is redeemed with its secret, and gives access to storage", arguments: providers)
     func server(provider: Provider) throws {
         let browser = try ConsentBrowser(provider)
 
@@ -208,7 +208,7 @@ struct ConsentTests {
         #expect(try browser.sandbox.violations() == [])
     }
 
-    @Test("Denial redirects to the app with an error, and its state", arguments: providers)
+    @Test("Denial redirects to the app with an error and the state", arguments: providers)
     func denial(provider: Provider) throws {
         let browser = try ConsentBrowser(provider)
 
@@ -220,7 +220,7 @@ struct ConsentTests {
     }
 
     @Test(
-        "Where the app cannot be trusted, the browser goes nowhere",
+        "The browser is not redirected to an app that cannot be trusted",
         arguments: providers,
         [
             ("client_id", "somebody-else"), ("redirect_uri", "https://evil.example.com/"),
@@ -260,10 +260,10 @@ struct ConsentTests {
         let right = browser.redeem(code, browser.program)
 
         #expect(refused.status == 400, "\(refused)")
-        // Other values than the code's come from whoever presents it; a request without any is malformed.
+        // A wrong value may come from a stranger who presents the code; a missing redirect URI is a malformed request.
         let isMalformed = change.name == "redirect_uri" && change.value == nil && provider != .dropbox
         #expect(try browser.sandbox.violations().isEmpty == !isMalformed)
-        // A wrong proof does not spend the code here; what the real providers do is not documented.
+        // Here, a wrong proof does not consume the code; the real providers' behaviour is not documented.
         #expect(right.status == 200)
     }
 
@@ -287,7 +287,7 @@ struct ConsentTests {
         #expect(browser.redeem(try browser.code(asked), asked).status == 200)
     }
 
-    @Test("A verifier without a challenge is rejected, as the code may be another's", arguments: providers)
+    @Test("A verifier without a challenge is rejected, since the code may belong to someone else", arguments: providers)
     func needlessVerifier(provider: Provider) throws {
         let browser = try ConsentBrowser(provider)
         var asked = browser.server
@@ -299,7 +299,7 @@ struct ConsentTests {
         #expect(browser.redeem(code, asked, change: ["code_verifier": nil]).status == 200)
     }
 
-    @Test("The device's tokens are not affected by a program", arguments: providers)
+    @Test("A program's sign-in does not affect the device's tokens", arguments: providers)
     func device(provider: Provider) throws {
         let browser = try ConsentBrowser(provider)
         let before = try browser.sandbox.send("GET", "/sandbox/accounts/\(browser.id)").json()["headers"]
@@ -310,7 +310,7 @@ struct ConsentTests {
         #expect(try browser.sandbox.send("GET", "/sandbox/accounts/\(browser.id)").json()["headers"] == before)
     }
 
-    @Test("The state directory keeps codes, scopes and registered redirects")
+    @Test("Codes, scopes and registered redirects are stored in the state directory")
     func restart() throws {
         let browser = try ConsentBrowser(.dropbox)
         _ = try browser.code(browser.program)
@@ -329,9 +329,9 @@ struct ConsentTests {
     }
 }
 
-@Suite("Sandbox: consent, each provider's own rules")
+@Suite("Sandbox: provider-specific consent rules")
 struct ConsentRuleTests {
-    @Test("Google: a web client gets a refresh token with offline access, at the first consent or when prompted")
+    @Test("Google: a web client receives a refresh token with offline access, at the first consent or when prompted")
     func googleOffline() throws {
         let browser = try ConsentBrowser(.google)
         var online = browser.server
@@ -349,7 +349,7 @@ struct ConsentRuleTests {
         #expect(try hasRefreshToken(browser.program))
     }
 
-    @Test("Google: a web client uses registered redirect URIs only, a desktop client any port of loopback")
+    @Test("Google: a web client uses only registered redirect URIs, a desktop client any loopback port")
     func googleRedirects() throws {
         let browser = try ConsentBrowser(.google)
         var asked = browser.server
@@ -437,7 +437,7 @@ struct ConsentRuleTests {
         #expect(tokens["access_token"] != nil && tokens["refresh_token"] == nil && tokens["id_token"] == nil)
     }
 
-    @Test("Microsoft: any port of localhost, but not its address, and not another path")
+    @Test("Microsoft: any port of localhost is accepted, but neither its address nor another path")
     func microsoftRedirects() throws {
         let browser = try ConsentBrowser(.microsoft)
         for (uri, status) in [

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The control interface and Facebook")
 struct ControlTests {
-    @Test("Only this machine, with a loopback host name and JSON, may use it")
+    @Test("It can be used only from this machine, with a loopback host name and JSON")
     func safety() throws {
         let sandbox = try TestSandbox()
         func status(_ host: String, peer: String, type: String, site: String? = nil) -> Int {
@@ -25,7 +25,7 @@ struct ControlTests {
         #expect(status("localhost", peer: "::1", type: "application/json", site: "cross-site") == 403)
     }
 
-    @Test("The headers of an account's app are also had as text, for curl, with those of a new device")
+    @Test("An account's app headers are also available as text for curl, including those of a new device")
     func headersAsText() throws {
         let sandbox = try TestSandbox()
         let account = try sandbox.account(["provider": "google", "name": "Alice"])
@@ -34,7 +34,7 @@ struct ControlTests {
         let reply = sandbox.send("GET", "/sandbox/accounts/\(id)", headers: [("Accept", "text/plain")])
 
         guard case .bytes(let bytes) = reply.body else {
-            Issue.record("no text: \(reply.body)")
+            Issue.record("expected text: \(reply.body)")
             return
         }
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map { $0.split(separator: ":") }
@@ -48,7 +48,7 @@ struct ControlTests {
         #expect(try sandbox.send("GET", "/sandbox/accounts/\(id)").json()["id"]?.string == id)
     }
 
-    @Test("A Facebook user signs in, with and without a version in the path, and the proof is checked")
+    @Test("A Facebook user signs in, with or without a version in the path, and the proof is checked")
     func facebook() throws {
         let sandbox = try TestSandbox()
         let account = try sandbox.account(["provider": "facebook", "name": "Bob"])
@@ -121,7 +121,7 @@ struct ControlTests {
         #expect(sandbox.send("POST", "/sandbox/tokens", json: [:]).status == 405)
     }
 
-    @Test("The page shows accounts, files and pictures, and escapes what users write")
+    @Test("The page shows accounts, files and pictures, and escapes users' texts")
     func page() throws {
         let sandbox = try TestSandbox()
         let user = try DriveUser(sandbox, ["provider": "google", "name": "<b>Alice</b>\u{202e}gnp"])

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Files in Drive")
 struct DriveFileTests {
-    @Test("Names are not unique: two folders of the same name are two")
+    @Test("Names are not unique: two folders can have the same name")
     func duplicates() throws {
         let user = try DriveUser(try TestSandbox())
         let metadata: JSONValue = ["name": "Images", "mimeType": .string(DriveFile.folderType)]
@@ -14,7 +14,7 @@ struct DriveFileTests {
         #expect(try user.search("name = 'Images'") == ["Images", "Images"])
     }
 
-    @Test("An app sees its own files, and neither the user's own nor those of other apps")
+    @Test("An app sees its own files, but neither the user's own files nor those of other apps")
     func visibility() throws {
         let user = try DriveUser(try TestSandbox())
         let put = user.sandbox.send(
@@ -31,7 +31,7 @@ struct DriveFileTests {
         #expect(listed.array?.compactMap { $0["folder"]?.string } == ["", "Images"])
     }
 
-    @Test("The scope drive.file does not show the root folder, the scope drive does")
+    @Test("The scope drive.file hides the root folder, the scope drive shows it")
     func root() throws {
         let user = try DriveUser(try TestSandbox())
         let hidden = user.sandbox.send("GET", DriveUser.files + "/root?fields=id", token: user.token)
@@ -45,7 +45,7 @@ struct DriveFileTests {
         #expect(all.sandbox.send("GET", DriveUser.files + "/root?fields=id", token: all.token).status == 200)
     }
 
-    @Test("An id generated in advance is refused for Google's own documents, but not for folders")
+    @Test("An id generated in advance is rejected for Google's own documents, but not for folders")
     func generatedIDOfDocument() throws {
         let user = try DriveUser(try TestSandbox())
         let ids = try user.sandbox.send("GET", DriveUser.files + "/generateIds?count=2", token: user.token).json()[
@@ -64,7 +64,7 @@ struct DriveFileTests {
         _ = try user.create(["mimeType": "application/vnd.google-apps.document"])
     }
 
-    @Test("Ids generated in advance work once, and others never")
+    @Test("Ids generated in advance work once; other ids never work")
     func generatedIDs() throws {
         let user = try DriveUser(try TestSandbox())
         let reply = try user.sandbox.send("GET", DriveUser.files + "/generateIds?count=2", token: user.token).json()
@@ -102,7 +102,7 @@ struct DriveFileTests {
         #expect(user.sandbox.send("GET", DriveUser.files + "?pageSize=0", token: user.token).status == 400)
     }
 
-    @Test("A multipart upload is read strictly, and keeps a line break at the end of the bytes")
+    @Test("A multipart upload is parsed strictly, and keeps a line break at the end of the bytes")
     func multipart() throws {
         let user = try DriveUser(try TestSandbox())
         let type = [("Content-Type", "multipart/related; boundary=\"b\"")]
@@ -142,11 +142,12 @@ struct DriveFileTests {
     }
 
     @Test(
-        "A multipart upload is read as it arrives: the end may be cut anywhere", arguments: [65_536, 65_536 + 262_144])
+        "A multipart upload is parsed as it arrives: its end may be split anywhere",
+        arguments: [65_536, 65_536 + 262_144])
     func multipartInPieces(border: Int) throws {
         let user = try DriveUser(try TestSandbox())
         let head = "--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\nContent-Type: text/plain\r\n\r\n"
-        // What looks like the end, but for its last byte, is content.
+        // Text that resembles the end, except for its last byte, is content.
         let content = Array("\r\n--c".utf8) + [UInt8](repeating: 0x0d, count: border)
 
         for size in border - head.utf8.count - 12...border - head.utf8.count {
@@ -164,7 +165,7 @@ struct DriveFileTests {
     }
 
     @Test(
-        "A multipart upload has two parts, of which the second may be empty",
+        "A multipart upload has two parts; the second may be empty",
         arguments: [
             ("--b\nContent-Type: application/json\n\n{}\n--b\nContent-Type: text/plain\n\nhi\n--b--\n", "2"),
             ("--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\nX: y\r\n\r\n\r\n--b--", "0"),
@@ -187,7 +188,7 @@ struct DriveFileTests {
     }
 
     @Test(
-        "Parts of a file are served as RFC 9110 says",
+        "Ranges of a file are served according to RFC 9110",
         arguments: [
             ("bytes=0-1", 206, "01"), ("bytes=2-", 206, "234"), ("bytes=-2", 206, "34"), ("bytes=3-99", 206, "34"),
             ("bytes=5-", 416, nil), ("lines=1-2", 200, "01234"), ("bytes=3-1", 200, "01234"),
@@ -204,7 +205,7 @@ struct DriveFileTests {
         if let text { #expect(String(decoding: try part.content(), as: UTF8.self) == text) }
     }
 
-    @Test("Without the Drive scope nothing is allowed; without a token the call counts as unauthenticated")
+    @Test("Without the Drive scope, nothing is permitted; without a token, the call counts as unauthenticated")
     func scopes() throws {
         let user = try DriveUser(try TestSandbox(), ["provider": "google", "scopes": ["openid"]])
 
@@ -216,7 +217,7 @@ struct DriveFileTests {
         #expect(try none.json()["error"]?["errors"]?.array?.first?["reason"] == "dailyLimitExceededUnreg")
     }
 
-    @Test("Files in a shared drive exist only for requests that support all drives")
+    @Test("Files in a shared drive are visible only to requests that support all drives")
     func sharedDrive() throws {
         let sandbox = try TestSandbox()
         let user = try DriveUser(sandbox)

@@ -6,7 +6,7 @@ import Testing
 @Suite("Drive's search language")
 struct DriveQueryTests {
     @Test(
-        "What is not the language is refused",
+        "Invalid expressions are rejected",
         arguments: [
             "name = 'x", "name = x", "name is 'x'", "name = 'a' and", "trashed = 'false'", "foo = 'x'", "'x' in name",
             "name = 'a\\b'", "(name = 'a'", "mimeType > 'a'", "appProperties has { key='a' }", "name = 'a' name = 'b'",
@@ -15,14 +15,14 @@ struct DriveQueryTests {
         #expect(throws: DriveError.invalid("q")) { try DriveQuery(query) }
     }
 
-    @Test("and and or are taken from left to right; not binds to the next term")
+    @Test("and and or are evaluated from left to right; not applies to the next term")
     func precedence() throws {
         let query = try DriveQuery("starred = true or name = 'a' and not trashed = true")
 
         #expect(query == .both(.either(.starred(true), .name(.equal, "a")), .not(.trashed(true))))
     }
 
-    @Test("Quotes and backslashes are escaped, names ignore case, contains matches beginnings of words")
+    @Test("Quotes and backslashes are escaped, names ignore case, contains matches the beginnings of words")
     func names() throws {
         let user = try DriveUser(try TestSandbox())
         for name in ["Valentine's \\ Day", "hello.txt", "say hello", "othello"] {
@@ -34,7 +34,7 @@ struct DriveQueryTests {
         #expect(try user.search("name contains 'hello'") == ["say hello", "hello.txt"])
     }
 
-    @Test("A quote ends a text even if a combining accent follows")
+    @Test("A quote ends a string even if a combining accent follows")
     func combiningAccents() throws {
         #expect(throws: DriveError.invalid("q")) { try DriveQuery("name = '\u{301}a'\u{301}") }
         #expect(try DriveQuery("name = '\u{301}a'") == .name(.equal, "\u{301}a"))
@@ -59,7 +59,7 @@ struct DriveQueryTests {
         #expect(user.sandbox.send("GET", DriveUser.files + "/" + file, token: user.token).status == 200)
     }
 
-    @Test("A new file is unknown to searches until the lag is over")
+    @Test("A new file is not found by searches until the lag is over")
     func lag() throws {
         let user = try DriveUser(try TestSandbox())
         user.sandbox.send("POST", "/sandbox/settings", json: ["searchLagMs": 2_000])
@@ -86,7 +86,7 @@ struct FieldMaskTests {
         #expect(try FieldMask("*").project(value) == value)
     }
 
-    @Test("A broken or unknown selection is refused", arguments: ["", "a,", "a(b", "a)", "a//b", "a b"])
+    @Test("A malformed or unknown selection is rejected", arguments: ["", "a,", "a(b", "a)", "a//b", "a b"])
     func broken(fields: String) {
         #expect(throws: DriveError.self) { try FieldMask(fields) }
     }
@@ -108,7 +108,7 @@ struct FieldMaskTests {
         #expect(about.status == 400)
     }
 
-    @Test("Without fields only kind, id, name and mimeType come, and an unknown one is an error")
+    @Test("Without fields, only kind, id, name and mimeType are returned; an unknown field is an error")
     func defaults() throws {
         let user = try DriveUser(try TestSandbox())
         let id = try user.create(["name": "a"])

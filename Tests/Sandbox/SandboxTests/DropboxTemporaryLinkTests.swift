@@ -3,7 +3,7 @@ import Testing
 
 @testable import Sandbox
 
-/// Rules: Dropbox's HTTP documentation of `files/get_temporary_upload_link` and `files/get_temporary_link`.
+/// Follows Dropbox's HTTP documentation of `files/get_temporary_upload_link` and `files/get_temporary_link`.
 @Suite("Sandbox: Dropbox's temporary links")
 struct DropboxTemporaryLinkTests {
     let sandbox: TestSandbox
@@ -42,7 +42,7 @@ struct DropboxTemporaryLinkTests {
     @Test("A file is sent without a token, once, and its hash is the reply")
     func upload() throws {
         let address = try uploadLink()
-        #expect(user.call("files/get_metadata", ["path": "/a.txt"]).status == 409, "nothing is there before")
+        #expect(user.call("files/get_metadata", ["path": "/a.txt"]).status == 409, "the file does not exist before")
 
         let reply = send(DropboxTests.bytes, to: address)
         #expect(reply.status == 200)
@@ -53,7 +53,7 @@ struct DropboxTemporaryLinkTests {
         #expect(try sandbox.violations().isEmpty)
     }
 
-    @Test("What has the path is a conflict only when the bytes come, and says no more than that")
+    @Test("A file that already has the path causes a conflict only once the bytes arrive, without details")
     func conflict() throws {
         let address = try uploadLink()
         #expect(user.send("upload", ["path": "/a.txt"], [1, 2, 3]).status == 200)
@@ -64,7 +64,7 @@ struct DropboxTemporaryLinkTests {
         #expect(send([1, 2, 3], to: address).status == 200)
     }
 
-    @Test("A link ends with its time, of which 60 seconds to 4 hours can be asked for")
+    @Test("A link expires after the requested 60 seconds to 4 hours")
     func expiry() throws {
         let address = try uploadLink([("duration", 60)])
         advance(seconds: 61)
@@ -78,7 +78,7 @@ struct DropboxTemporaryLinkTests {
         #expect(try sandbox.violations() == ["link-duration", "link-duration"])
     }
 
-    @Test("A token, another method and another media type are refused")
+    @Test("A token, another method or another media type is rejected")
     func misuse() throws {
         let address = try uploadLink()
         #expect(send(DropboxTests.bytes, to: address, token: user.token).status == 400)
@@ -88,7 +88,7 @@ struct DropboxTemporaryLinkTests {
         #expect(send(DropboxTests.bytes, to: address).status == 200)
     }
 
-    @Test("A file is read without a token, in ranges too, for four hours")
+    @Test("A file is read without a token for four hours, ranges included")
     func download() throws {
         #expect(user.send("upload", ["path": "/a.txt"], DropboxTests.bytes).status == 200)
         let reply = user.call("files/get_temporary_link", ["path": "/a.txt"])
@@ -103,7 +103,7 @@ struct DropboxTemporaryLinkTests {
         #expect(sandbox.send("GET", address).status == 410)
     }
 
-    @Test("There is no link to what is not there")
+    @Test("A link to a missing file is rejected")
     func nothing() throws {
         let reply = user.call("files/get_temporary_link", ["path": "/a.txt"])
         #expect(reply.status == 409)

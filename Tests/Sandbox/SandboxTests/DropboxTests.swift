@@ -19,12 +19,12 @@ struct DropboxUser {
         token = try #require(account["accessToken"]?.string)
     }
 
-    /// A route whose argument is its body.
+    /// Calls a route whose argument is its body.
     func call(_ route: String, _ argument: JSONValue) -> SandboxResponse {
         sandbox.send("POST", "api.dropboxapi.com/2/" + route, token: token, json: argument)
     }
 
-    /// A route whose argument stands in a header.
+    /// Calls a route whose argument is in a header.
     func send(
         _ route: String, _ argument: JSONValue, _ bytes: [UInt8] = [], type: String = "application/octet-stream",
         headers: [(String, String)] = []
@@ -46,7 +46,7 @@ struct DropboxUser {
         send("download", ["path": .string(path)], type: "", headers: headers)
     }
 
-    /// The token route, asked by the app's server.
+    /// Calls the token route as the app's server.
     func tokens(_ more: [String: String]) -> SandboxResponse {
         let fields = ["client_id": RegisteredApps.dropboxAppKey, "client_secret": RegisteredApps.dropboxSecret]
         let form = fields.merging(more) { $1 }.map {
@@ -58,7 +58,7 @@ struct DropboxUser {
             body: Array(form.joined(separator: "&").utf8))
     }
 
-    /// An authorization code, as after signing in once more.
+    /// An authorization code, as if the user had signed in again.
     func newCode(_ json: JSONValue) throws -> String {
         let path = "/sandbox/accounts/\(id)/new-authorization-code"
         return try #require(try sandbox.send("POST", path, json: json).json()["authorizationCode"]?.string)
@@ -82,7 +82,7 @@ struct DropboxTests {
     static let hash = "42a873ac3abd02122d27e80486c6fa1ef78694e8505fcec9cbcc8a7728ba8949"
 
     @Test(
-        "A token that is not of a token's form is a 400 in plain text, another unknown one a 401",
+        "A token of the wrong form is a 400 in plain text, any other unknown token a 401",
         arguments: [("junk", 400), ("ya29.google", 400), ("sl.u.a,b", 400), ("sl.ü", 400), ("sl.u.unknown", 401)])
     func malformedToken(token: String, status: Int) throws {
         let sandbox = try TestSandbox()
@@ -99,7 +99,7 @@ struct DropboxTests {
         #expect(longLived.status == 401)
     }
 
-    @Test("Content routes take their argument from the URL parameter arg, too")
+    @Test("Content routes also accept their argument from the URL parameter arg")
     func argumentInURL() throws {
         let user = try DropboxUser(try TestSandbox())
         func send(_ route: String, _ query: String, _ bytes: [UInt8] = [], type: String = "") -> SandboxResponse {
@@ -142,7 +142,7 @@ struct DropboxTests {
         #expect(try user.sandbox.violations() == [])
     }
 
-    @Test("The state directory survives a restart, an upload in progress included")
+    @Test("The state directory survives a restart, including an upload in progress")
     func restart() throws {
         let first = try TestSandbox()
         let user = try DropboxUser(first)
@@ -158,7 +158,7 @@ struct DropboxTests {
         #expect(second.withState { $0.dropboxUploads[session.string ?? ""]?.stored } == 11)
         let account = try #require(second.withState { $0.accounts[user.id] })
         #expect(account.codes.count == 1)
-        // The grant holds together: what is revoked then is all of it.
+        // Grants survive as well: revoking one revokes all its tokens.
         let granted = try #require(account.refreshTokens.last?.value)
         #expect(account.accessTokens.map(\.refreshToken) == [nil, granted])
     }
@@ -175,7 +175,7 @@ struct DropboxTests {
     }
 
     @Test(
-        "Requests that are not in Dropbox's form are refused and noted",
+        "Requests that do not have Dropbox's form are rejected and recorded",
         arguments: [
             ("download", "application/x-www-form-urlencoded", #"{"path": "/a"}"#, "content-type"),
             ("upload", "application/json", #"{"path": "/a"}"#, "content-type"),
@@ -212,7 +212,7 @@ struct DropboxTests {
         #expect(try DropboxUser.tags(revoked) == ["invalid_access_token"])
     }
 
-    @Test("Any token may query any account, but belongs to one")
+    @Test("Any account can be queried with any token, but a token belongs to one account")
     func accounts() throws {
         let sandbox = try TestSandbox()
         let (alice, bob) = (try DropboxUser(sandbox), try DropboxUser(sandbox))
@@ -258,7 +258,7 @@ struct DropboxTests {
     }
 
     @Test(
-        "Of two requests that send to a session at once one is told to retry, which is held against nobody if the other was cut",
+        "If two requests write to a session at once, one must retry; it is no violation if the other's client is gone",
         arguments: [(isCut: false, isGone: false), (true, true), (false, true)])
     func rivals(isCut: Bool, isGone: Bool) throws {
         let user = try DropboxUser(TestSandbox())
@@ -283,7 +283,7 @@ struct DropboxTests {
         #expect(user.send("upload_session/append_v2", offset, [1]).status == 200)
     }
 
-    @Test("Of two concurrent writes one is told to retry")
+    @Test("If two writes are concurrent, one must retry")
     func namespaceLock() throws {
         let second = Mutex<SandboxResponse?>(nil)
         let again = Mutex<(@Sendable () -> SandboxResponse)?>(nil)
@@ -292,7 +292,7 @@ struct DropboxTests {
         let server = try SandboxServer(
             directory: directory,
             wait: { _ in
-                // While the first write holds the lock.
+                // Runs while the first write holds the lock.
                 guard let send = again.withLock({ $0.take() }) else { return }
                 let response = send()
                 second.withLock { $0 = response }
@@ -320,7 +320,7 @@ struct DropboxTests {
         #expect(write("/b").status == 200)
     }
 
-    @Test("A full storage rejects uploads, and a fault uses Dropbox's errors")
+    @Test("A full storage rejects uploads, and an injected fault uses Dropbox's errors")
     func quotaAndFaults() throws {
         let user = try DropboxUser(TestSandbox(), ["provider": "dropbox", "name": "Full", "quotaBytes": 10])
         let full = user.send("upload", ["path": "/a"], Self.bytes)
@@ -340,7 +340,7 @@ struct DropboxTests {
         #expect(text.header("Retry-After") == "7" && text.header("Content-Type")?.hasPrefix("text/plain") == true)
     }
 
-    @Test("A code is exchanged once, by the app for which it was issued, with its PKCE verifier")
+    @Test("A code is exchanged once, by the app that requested it, with its PKCE verifier")
     func codes() throws {
         let user = try DropboxUser(TestSandbox())
         let (token, code) = (user.tokens, user.newCode)
@@ -367,7 +367,7 @@ struct DropboxTests {
                 == "invalid_grant")
     }
 
-    @Test("A revocation ends one grant: its refresh token and that one's access tokens, and nothing else")
+    @Test("A revocation ends one grant: its refresh token and all its access tokens, and nothing else")
     func revocation() throws {
         let user = try DropboxUser(TestSandbox())
         func grant() throws -> (access: String, refresh: String) {
@@ -395,12 +395,12 @@ struct DropboxTests {
         #expect(revoke(sibling) == 401)
         #expect(works(other.access) && works(user.token))
         #expect(try renewed(other.refresh)["access_token"]?.string != nil)
-        // A token without a refresh token ends alone.
+        // A token without a refresh token is revoked alone.
         #expect(revoke(user.token) == 200)
         #expect(!works(user.token) && works(other.access))
     }
 
-    @Test("The page for people shows the folder")
+    @Test("The overview page shows the folder")
     func page() throws {
         let user = try DropboxUser(TestSandbox())
         _ = user.send("upload", ["path": "/cat.jpg"], [0xFF, 0xD8, 0xFF])

@@ -18,7 +18,7 @@ struct FCMTests {
         try sandbox.register(key, as: "fcm-key.pem")
     }
 
-    /// Asks for an access token with an assertion that is right but for the changes.
+    /// Requests an access token with a valid assertion and the given changes.
     private func grant(_ changes: [String: JSONValue] = [:], key: PrivateKey? = nil) throws -> SandboxResponse {
         var claims: JSONObject = [
             "iss": .string(RegisteredApps.fcmServiceAccount), "aud": "https://oauth2.googleapis.com/token",
@@ -51,7 +51,7 @@ struct FCMTests {
         try response.json()["error"]?["details"]?.array?.first?["errorCode"]?.string
     }
 
-    @Test("A message is accepted, gets a name, and is listed with its tag")
+    @Test("A message is accepted, receives a name, and is listed with its tag")
     func delivered() throws {
         let response = try send(Self.message)
 
@@ -64,7 +64,7 @@ struct FCMTests {
         #expect(try sandbox.violations() == [])
     }
 
-    @Test("Only an assertion of the service account, for messages, of an hour at most, gets an access token")
+    @Test("Only the service account's assertion, for messages and at most one hour, yields an access token")
     func assertions() throws {
         let wrong: [[String: JSONValue]] = [
             ["iss": "someone@example.com"], ["aud": "https://example.com/token"],
@@ -92,7 +92,7 @@ struct FCMTests {
         #expect(try send(Self.message, token: token).status == 401)
     }
 
-    @Test("A message without a token or text, with non-text data, or too large is rejected and recorded")
+    @Test("A message without a token or text, with data other than text, or too large is rejected and recorded")
     func messages() throws {
         let wrong: [JSONValue] = [
             ["notification": ["body": "Hi"]], ["token": "a", "topic": "news"], ["topic": "no news"],
@@ -112,7 +112,7 @@ struct FCMTests {
     }
 
     @Test(
-        "What FCM takes besides: data alone, a title alone, topics and conditions; a validated message is not delivered"
+        "FCM also accepts: data alone, a title alone, topics and conditions; a validated message is not delivered"
     )
     func others() throws {
         for (message, target, text) in [

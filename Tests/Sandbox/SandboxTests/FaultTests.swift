@@ -8,7 +8,7 @@ struct FaultTests {
         #expect(user.sandbox.send("POST", "/sandbox/faults", json: json).status == 201)
     }
 
-    @Test("A rule skips requests, applies as often as configured, and is removed")
+    @Test("A rule skips requests, applies as often as configured, and can be removed")
     func counting() throws {
         let user = try DriveUser(try TestSandbox())
         fault(user, ["host": "www.googleapis.com", "pathPrefix": "/drive/v3/", "status": 503, "skip": 1, "times": 2])
@@ -52,7 +52,7 @@ struct FaultTests {
         #expect(try user.search("name = 'a'") == [])
     }
 
-    @Test("Status, Retry-After, latency and truncation of several rules add up")
+    @Test("Status, Retry-After, latency and truncation of several rules are combined")
     func composition() throws {
         let user = try DriveUser(try TestSandbox())
         fault(user, ["status": 429, "retryAfter": 7, "times": 1])
@@ -81,7 +81,7 @@ struct FaultTests {
     }
 
     @Test(
-        "A rule that says nothing, or something unknown, is refused",
+        "An empty or unknown rule is rejected",
         arguments: ["{}", #"{"stauts":500}"#, #"{"status":"x"}"#, "[]"])
     func refused(body: String) throws {
         let response = try TestSandbox().send(
@@ -90,7 +90,7 @@ struct FaultTests {
         #expect(response.status == 400)
     }
 
-    @Test("The log counts requests to the providers, without secrets")
+    @Test("The log counts requests to the providers, and contains no secrets")
     func log() throws {
         let user = try DriveUser(try TestSandbox())
         user.sandbox.send("GET", "www.googleapis.com/oauth2/v3/userinfo?access_token=" + user.token)

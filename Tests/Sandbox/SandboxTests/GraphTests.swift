@@ -5,7 +5,7 @@ import Testing
 
 @testable import Sandbox
 
-/// A person with a OneDrive, as the app's server sees it.
+/// A person with a OneDrive, as seen by the app's server.
 struct GraphUser {
     static let drive = "graph.microsoft.com/v1.0/me/drive"
     let sandbox: TestSandbox
@@ -74,7 +74,7 @@ struct GraphTests {
         return Data(hash.digest()).base64EncodedString()
     }
 
-    @Test("Nothing can be uploaded before the app's folder was read")
+    @Test("Uploads are rejected until the app's folder has been read")
     func lazyFolder() throws {
         let user = try GraphUser()
         #expect(user.graph("PUT", "/special/approot:/a.txt:/content", body: [1]).status == 403)
@@ -83,7 +83,7 @@ struct GraphTests {
         #expect(try user.sandbox.violations() == [])
     }
 
-    @Test("Names are unique whatever their letter case; a conflict fails, replaces or renames")
+    @Test("Names are unique regardless of letter case; a conflict fails, replaces or renames")
     func conflicts() throws {
         let user = try GraphUser()
         user.openFolder()
@@ -107,7 +107,7 @@ struct GraphTests {
     }
 
     @Test(
-        "Fragments add up to the file, and its quickXorHash is right",
+        "Fragments are assembled into the file, and its quickXorHash is correct",
         arguments: [1, 327_679, 327_680, 327_681, 900_000])
     func session(size: Int) throws {
         let user = try GraphUser()
@@ -158,7 +158,7 @@ struct GraphTests {
         #expect(user.sandbox.send("GET", url).status == 404)
     }
 
-    @Test("A name taken meanwhile is a conflict at the last fragment, and the session stays open")
+    @Test("A name taken meanwhile is a conflict at the last fragment, and the session remains open")
     func lateConflict() throws {
         let user = try GraphUser()
         user.openFolder()
@@ -202,13 +202,13 @@ struct GraphTests {
                 ]
             ])
         #expect(try reply.json()["responses"]?.array?.compactMap { $0["status"]?.int } == [200, 404])
-        // The bodies have their members in the order in which the requests alone would get them.
+        // The bodies have their members in the same order as the replies to individual requests.
         let me = user.sandbox.send("GET", "graph.microsoft.com/v1.0/me", token: user.token)
         let alone = String(decoding: try me.content(), as: UTF8.self).filter { !$0.isWhitespace }
         #expect(String(decoding: try reply.content(), as: UTF8.self).filter { !$0.isWhitespace }.contains(alone))
     }
 
-    @Test("Hashes are reported as configured: delayed, or of all kinds")
+    @Test("Hashes are reported as configured: delayed, or all kinds")
     func hashes() throws {
         let user = try GraphUser()
         user.openFolder()
@@ -223,7 +223,7 @@ struct GraphTests {
     }
 
     @Test(
-        "Without a OneDrive every request for it fails in Graph's words, and /me does not, until there is one",
+        "Without a OneDrive, all requests for it fail with Graph's errors, but /me works, until there is one",
         arguments: [
             ("unprovisioned", 404, "ResourceNotFound", "User's mysite not found."),
             ("unlicensed", 400, "BadRequest", "Tenant does not have a SPO license."),
@@ -266,7 +266,7 @@ struct MicrosoftOAuthTests {
         "scope": "https://graph.microsoft.com/Files.ReadWrite.AppFolder offline_access",
     ]
 
-    @Test("An id token is no assertion, unless the account was made so; an access token for our own API is one")
+    @Test("An id token is an assertion only if the account was created that way; our API's access token always is one")
     func assertions() throws {
         let user = try GraphUser()
         let refused = user.token(onBehalf.merging(["assertion": user.idToken]) { $1 })
@@ -288,7 +288,7 @@ struct MicrosoftOAuthTests {
         #expect(kept["headers"]?["access_token"]?.string == lenient.idToken)
     }
 
-    @Test("The access token for our own API has a scope, and our client id as audience; the id token has no scope")
+    @Test("Our API's access token has a scope, and our client id as its audience; the id token has no scope")
     func apiToken() throws {
         let user = try GraphUser()
         func claims(_ token: String) throws -> JSONValue {
@@ -299,7 +299,8 @@ struct MicrosoftOAuthTests {
         for name in ["aud", "iss", "oid", "sub", "tid", "ver"] { #expect(api[name] == id[name] && api[name] != nil) }
     }
 
-    @Test("On behalf of a user: a signed token yields tokens, an opaque one does not, and each refresh a new one")
+    @Test(
+        "On behalf of a user: a signed token yields tokens, an opaque one does not, and each refresh returns a new one")
     func onBehalfOf() throws {
         let user = try GraphUser()
         let opaque = try user.token(onBehalf.merging(["assertion": user.token]) { $1 }).json()
@@ -327,7 +328,7 @@ struct MicrosoftOAuthTests {
         #expect(try user.sandbox.violations() == ["client-secret"])
     }
 
-    @Test("Of a malformed refresh token the form is judged before the secret")
+    @Test("A malformed refresh token is reported before a wrong secret")
     func malformedRefreshToken() throws {
         let user = try GraphUser()
         let reply = user.token(["grant_type": "refresh_token", "refresh_token": "x"], secret: "wrong")
@@ -335,7 +336,7 @@ struct MicrosoftOAuthTests {
         #expect(try reply.json()["error_codes"]?.array == [9_002_313])
     }
 
-    @Test("Without consent for files there are no tokens for them")
+    @Test("Without consent to file access, no tokens for it are issued")
     func consent() throws {
         let user = try GraphUser(
             try TestSandbox(), ["provider": "microsoft", "name": "M", "scopes": ["openid", "User.Read"]])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Sandbox
 
-@Suite("Sandbox: OAuth 2.0 at the Nextcloud")
+@Suite("Sandbox: Nextcloud's OAuth 2.0")
 struct NextcloudOAuthTests {
     private static let routes = "nextcloud.sandbox.test/index.php/apps/oauth2/"
     private let sandbox: TestSandbox
@@ -57,7 +57,7 @@ struct NextcloudOAuthTests {
         ).status
     }
 
-    @Test("A code yields tokens once; each refresh token works once, and takes the access token before with it")
+    @Test("A code returns tokens once; each refresh token works once, and revokes the previous access token")
     func rotation() throws {
         let consent = consent()
         let answer = ConsentBrowser.answer(consent)
@@ -78,7 +78,7 @@ struct NextcloudOAuthTests {
         #expect(try sandbox.violations() == ["code-reused"])
     }
 
-    @Test("Client, secret, redirect URI and verifier must be the code's")
+    @Test("Client, secret, redirect URI and verifier must match the code")
     func strict() throws {
         let program = RegisteredApps.nextcloudProgramClientID
         let code = try code()
@@ -96,7 +96,7 @@ struct NextcloudOAuthTests {
         #expect(consent(["client_id": "another"]).status == 400)
         #expect(consent(["redirect_uri": "http://127.0.0.1:49152/program"]).status == 400)
         #expect(consent(["redirect_uri": "https://example.com/server"]).status == 400)
-        // As ownCloud does, whose clients are in the header only.
+        // Like ownCloud, which accepts clients only in the header.
         let inForm = post(
             "api/v1/token",
             [

@@ -13,7 +13,7 @@ struct OAuthTests {
         return sandbox.token(secret.merging(fields) { $1 }.merging(more) { $1 })
     }
 
-    @Test("A code works once, and only the first consent yields a refresh token")
+    @Test("A code works once, and only the first consent returns a refresh token")
     func codes() throws {
         let sandbox = try TestSandbox()
         let account = try sandbox.account()
@@ -39,7 +39,7 @@ struct OAuthTests {
         #expect(try sandbox.violations() == ["code-reused"])
     }
 
-    @Test("A code that a revocation has ended is refused, but it was not used before")
+    @Test("A code invalidated by a revocation is rejected, but does not count as reused")
     func revokedCode() throws {
         let sandbox = try TestSandbox()
         let account = try sandbox.account()
@@ -65,7 +65,7 @@ struct OAuthTests {
         #expect(try sandbox.violations() == ["client-secret"])
     }
 
-    @Test("A token expires after 3,599 seconds of the providers' clock, and a refresh yields another")
+    @Test("A token expires after 3,599 seconds of the providers' clock, and a refresh returns a new one")
     func expiry() throws {
         let sandbox = try TestSandbox()
         let account = try sandbox.account()
@@ -87,7 +87,7 @@ struct OAuthTests {
         #expect(try sandbox.account(["provider": "google"])["accessToken"] != account["accessToken"])
     }
 
-    @Test("After a revocation no refresh works, and a request for headers returns new, valid ones")
+    @Test("After a revocation no refresh works, and requesting headers returns new, valid ones")
     func revocation() throws {
         let sandbox = try TestSandbox()
         let account = try sandbox.account()
@@ -107,7 +107,7 @@ struct OAuthTests {
         #expect(sandbox.send("GET", "oauth2.googleapis.com/tokeninfo?access_token=" + token).status == 200)
     }
 
-    @Test("tokeninfo shows the app of a foreign token, and its code is not valid for our server")
+    @Test("tokeninfo shows the app of a foreign token, whose code is not valid for our server")
     func foreignApp() throws {
         let sandbox = try TestSandbox()
         let account = try sandbox.account(["provider": "google", "audience": "999-app.apps.googleusercontent.com"])

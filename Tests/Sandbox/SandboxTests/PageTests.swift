@@ -3,10 +3,10 @@ import Testing
 
 @testable import Sandbox
 
-@Suite("The pages for people")
+@Suite("The pages for users")
 struct PageTests {
     @Test(
-        "Nothing that people wrote becomes markup, not even before a combining character",
+        "Users' text never becomes markup, not even before a combining character",
         arguments: [
             ("<b>", "&lt;b&gt;"), ("\"'&", "&quot;&#39;&amp;"), ("\"\u{301}", "&quot;\u{301}"),
             ("<\u{338}script>", "&lt;\u{338}script&gt;"), ("\u{202E}", "\\u{202e}"),
@@ -15,16 +15,16 @@ struct PageTests {
         #expect(PageText.escape(text).unicodeScalars.elementsEqual(escaped.unicodeScalars))
     }
 
-    @Test("Lines and tabs of a text stay, its carriage returns do not")
+    @Test("Line breaks and tabs of a text are kept; carriage returns are removed")
     func lines() { #expect(PageText.escapeLines("a\r\n\tb\u{7}\n") == "a\n\tb\\u{7}\n") }
 
     @Test(
-        "Sizes are for people",
+        "Sizes are readable",
         arguments: [(0, "0 bytes"), (999, "999 bytes"), (1_000, "1 kB"), (262_144, "262 kB"), (1_048_576, "1 MB")])
     func sizes(bytes: Int, text: String) { #expect(PageText.size(bytes) == text) }
 
     @Test(
-        "Text is shown as text and a picture as a picture, whatever the name says",
+        "Text is shown as text, and a picture as a picture, regardless of its name",
         arguments: [
             ("text/html", Array("<script>".utf8), ShownContent.text("<script>")),
             ("image/jpeg", Array("<script>".utf8), .text("<script>")),
@@ -36,7 +36,7 @@ struct PageTests {
         #expect(ShownContent(mimeType: type, beginning: bytes[...], isWhole: true) == shown)
     }
 
-    @Test("A character that the limit cuts is left out; the same bytes at the end of a file are no text")
+    @Test("A character cut by the limit is omitted; the same bytes at the end of a file are not text")
     func cutCharacter() {
         let bytes = Array("Grüße".utf8).prefix(3)
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Sandbox
 
-/// A server that knows nobody, or answers as it is told, and remembers what it was asked.
+/// A server with scripted replies, which records its requests.
 private final class ScriptedServer: Sendable {
     private let requests = Mutex<[AppServer.Request]>([])
     private let replies: [String: (status: Int, body: String)]
@@ -24,7 +24,7 @@ private final class ScriptedServer: Sendable {
     }
 }
 
-@Suite("Phones on the page for people")
+@Suite("Phones on the pages for users")
 struct PhoneTests {
     private static let group = "6D1F9F4E-5A0B-4C55-9D0E-3F6C1F1D2A10"
     private static let index = """
@@ -52,7 +52,7 @@ struct PhoneTests {
         String(decoding: try sandbox.send("GET", path).content(), as: UTF8.self)
     }
 
-    @Test("A person is added, signs up with the headers of an app, and reads what was said")
+    @Test("A person is added, signs up with an app's headers, and sees the conversation")
     func signUp() throws {
         let server = ScriptedServer(["CheckCreds": (401, "{}"), "AddUser": (200, #"{"userId": 1}"#)])
         let sandbox = try TestSandbox(appServer: server.address)
@@ -70,10 +70,10 @@ struct PhoneTests {
         #expect(request.headers.contains { $0.name == "X-token-type" && $0.value == "GoogleToken" })
         #expect(request.headers.contains { $0.name == "SyncServer-Device-UUID" })
         #expect(after.contains("Alice has signed up") && after.contains("POST /AddUser/</code>"))
-        #expect(Set(server.asked.map { $0.headers.last?.value }).count == 1, "it is one device")
+        #expect(Set(server.asked.map { $0.headers.last?.value }).count == 1, "all requests come from one device")
     }
 
-    @Test("Forms are taken from the sandbox's own pages only, and nothing else at their addresses")
+    @Test("Forms are accepted only from the sandbox's own pages, and their addresses accept nothing else")
     func otherOrigins() throws {
         let server = ScriptedServer([:])
         let (sandbox, phone) = try phone(server)
@@ -86,7 +86,7 @@ struct PhoneTests {
             #expect(submit(sandbox, path, "{}", type: "application/json").status == 415)
             #expect(submit(sandbox, path, "{}", type: "text/plain").status == 415)
         }
-        // Other routes take no forms, not even from there.
+        // Other routes do not accept forms, not even from these pages.
         #expect(submit(sandbox, "/sandbox/accounts", "name=A&provider=google").status == 415)
         #expect(server.asked.isEmpty)
     }
@@ -114,10 +114,10 @@ struct PhoneTests {
         // docs/protocol.md, section 7.4
         #expect(upload.url.contains("42a873ac3abd02122d27e80486c6fa1ef78694e8505fcec9cbcc8a7728ba8949"))
         #expect(page.contains("Hill &lt;walkers&gt;") && page.contains("&lt;Alice&gt;"))
-        #expect(!page.contains("id=invite"), "who may write may not invite")
+        #expect(!page.contains("id=invite"), "a member with write permission may not invite")
     }
 
-    @Test("A stale group, a refusal and an unreachable server end in a sentence")
+    @Test("A stale group, a rejection and an unreachable server are reported in a sentence")
     func failures() throws {
         let stale = ScriptedServer([
             "Index": (200, Self.index), "UploadFile": (200, #"{"masterVersionUpdate": 8}"#), "CheckCreds": (200, "{}"),
@@ -139,7 +139,7 @@ struct PhoneTests {
         }
     }
 
-    @Test("Missing fields, unknown actions and files that are too large are refused")
+    @Test("Missing fields, unknown actions and oversized files are rejected")
     func oddForms() throws {
         let (sandbox, phone) = try phone(ScriptedServer([:]))
 
@@ -154,7 +154,7 @@ struct PhoneTests {
         #expect(try reply.json()["error"]?.string == "the file is larger than 20 MB")
     }
 
-    @Test("Without a server there are no phones, and the page says how to get them")
+    @Test("Without a server there are no phones, and the page explains how to get them")
     func withoutServer() throws {
         let sandbox = try TestSandbox()
         let id = try #require(try sandbox.account()["id"]?.string)

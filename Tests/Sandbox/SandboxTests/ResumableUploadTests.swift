@@ -9,7 +9,7 @@ struct ResumableUploadTests {
     private func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
 
     @Test(
-        "Chunks add up to the file, and the last answer is what was asked for at the start",
+        "Chunks are assembled into the file, and the last reply has the fields requested at the start",
         arguments: [0, 1, 262_143, 262_144, 262_145, 600_000])
     func chunks(size: Int) throws {
         let user = try DriveUser(try TestSandbox())
@@ -36,7 +36,7 @@ struct ResumableUploadTests {
         #expect(try user.sandbox.violations() == [])
     }
 
-    @Test("The reply to a large upload lacks SHA-256, as Drive's sometimes does; the description has it")
+    @Test("The reply to a large upload omits SHA-256, as Drive's sometimes does; the metadata contain it")
     func largeFile() throws {
         let user = try DriveUser(try TestSandbox())
         let content = bytes(StoredContent.largestWithAllChecksums + 1)
@@ -53,7 +53,7 @@ struct ResumableUploadTests {
         #expect(described["sha256Checksum"]?.string == IncrementalDigest.digest(of: content, .sha256).hexLowercase)
     }
 
-    @Test("308 has no Range while nothing is stored, and names the last byte that is")
+    @Test("308 has no Range while nothing is stored, and otherwise names the last stored byte")
     func range() throws {
         let user = try DriveUser(try TestSandbox())
         let url = try user.startUpload(["name": "a"])
@@ -84,7 +84,7 @@ struct ResumableUploadTests {
             ])
     }
 
-    @Test("With --break any chunk is accepted, which a check has to detect")
+    @Test("With --break, any chunk is accepted; checks must detect this")
     func anyChunk() throws {
         let user = try DriveUser(try TestSandbox(breaks: [.acceptAnyChunk]))
         let url = try user.startUpload(["name": "a"])
@@ -92,7 +92,7 @@ struct ResumableUploadTests {
         #expect(user.put(url, "bytes 0-99/*", bytes(100)).status == 308)
     }
 
-    @Test("A lost connection leaves whole pieces of 256 KiB, after which the upload continues")
+    @Test("After a lost connection, whole pieces of 256 KiB are stored, and the upload continues")
     func cut() throws {
         let user = try DriveUser(try TestSandbox())
         let content = bytes(700_000)
@@ -108,7 +108,7 @@ struct ResumableUploadTests {
         #expect(try rest.json()["md5Checksum"]?.string == IncrementalDigest.digest(of: content, .md5).hexLowercase)
     }
 
-    @Test("The provider may keep less than was sent, and bytes sent again are not stored twice")
+    @Test("The provider may store less than was sent, and bytes sent again are not stored twice")
     func partialPersistence() throws {
         let user = try DriveUser(try TestSandbox())
         let content = bytes(3 * chunk)
@@ -124,7 +124,7 @@ struct ResumableUploadTests {
             try overlapping.json()["md5Checksum"]?.string == IncrementalDigest.digest(of: content, .md5).hexLowercase)
     }
 
-    @Test("A session survives a restart, and ends after a week")
+    @Test("A session survives a restart, and expires after a week")
     func restartAndExpiry() throws {
         let first = try TestSandbox()
         let user = try DriveUser(first)
@@ -143,7 +143,7 @@ struct ResumableUploadTests {
         #expect(second.send("PUT", other, headers: [("Content-Range", "bytes */*")]).status == 404)
     }
 
-    @Test("A token that expires between chunks is rejected, a fresh one continues")
+    @Test("A token that expires between chunks is rejected; a new one continues the upload")
     func tokenExpiry() throws {
         let user = try DriveUser(try TestSandbox())
         let url = try user.startUpload(["name": "a"])
@@ -159,7 +159,7 @@ struct ResumableUploadTests {
         #expect(done.status == 200)
     }
 
-    @Test("A quota that is too small rejects at the start if the length is known, else at the end")
+    @Test("An insufficient quota rejects the upload at the start if the length is known, otherwise at the end")
     func quota() throws {
         let user = try DriveUser(try TestSandbox(), ["provider": "google", "quotaBytes": 100])
         let announced = user.sandbox.send(

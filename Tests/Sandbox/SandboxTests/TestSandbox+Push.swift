@@ -5,12 +5,12 @@ import Testing
 @testable import Sandbox
 
 extension TestSandbox {
-    /// Puts a key where the app maker's keys for push are looked for.
+    /// Stores a key in the file that the sandbox reads the app maker's push keys from.
     func register(_ key: PrivateKey, as name: String) throws {
         try Data(key.pem.utf8).write(to: URL(filePath: directory.path + "/" + name))
     }
 
-    /// What arrived at a device.
+    /// The notifications delivered to a device.
     func pushes(to token: String) throws -> [JSONValue] {
         try send("GET", "/sandbox/pushes?token=" + token).json().array ?? []
     }

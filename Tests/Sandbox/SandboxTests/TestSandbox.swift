@@ -6,14 +6,14 @@ import Testing
 @testable import Sandbox
 
 extension StateDirectory {
-    /// A directory of its own for one test, which removes it.
+    /// A separate directory for one test, which must remove it.
     static func ofOneTest() throws -> StateDirectory {
         try StateDirectory(
             FileManager.default.temporaryDirectory.appending(path: "sandbox-tests-\(UUID().uuidString)").path)
     }
 }
 
-/// A sandbox of its own for one test, in a directory that goes with it.
+/// A sandbox for one test, which removes its directory.
 final class TestSandbox: Sendable {
     let server: SandboxServer
     let directory: StateDirectory
@@ -32,12 +32,12 @@ final class TestSandbox: Sendable {
     }
 
     private let waitedTime: WaitedTime
-    /// Milliseconds that faults would have waited.
+    /// The delays of faults, which are recorded instead of waited for.
     var waitedMilliseconds: Int { waitedTime.total }
 
     deinit { try? FileManager.default.removeItem(atPath: directory.path) }
 
-    /// Sends a request; a path that begins with `/sandbox` goes to the control interface.
+    /// Sends a request; a path that begins with `/sandbox` addresses the control interface.
     @discardableResult
     func send(
         _ method: String, _ url: String, token: String? = nil, headers: [(String, String)] = [], body: [UInt8] = []
@@ -74,14 +74,14 @@ final class TestSandbox: Sendable {
             body: Array(form.joined(separator: "&").utf8))
     }
 
-    /// Makes an account; the answer's JSON.
+    /// Creates an account, and returns the reply's JSON.
     func account(_ json: JSONValue = ["provider": "google", "name": "Alice"]) throws -> JSONValue {
         let response = send("POST", "/sandbox/accounts", json: json)
         #expect(response.status == 201)
         return try response.json()
     }
 
-    /// The rules that clients broke.
+    /// The rules that clients violated.
     func violations() throws -> [String] {
         try send("GET", "/sandbox/violations").json().array?.compactMap { $0["rule"]?.string } ?? []
     }
@@ -100,7 +100,7 @@ extension SandboxResponse {
         return try JSONValue(parsing: bytes)
     }
 
-    /// The body's bytes, read from the file if it is one.
+    /// The body's bytes, read from the file if the body is one.
     func content() throws -> [UInt8] {
         switch body {
         case .bytes(let bytes): return bytes
@@ -133,19 +133,19 @@ struct DriveUser {
         token = try #require(account["accessToken"]?.string)
     }
 
-    /// Makes a file or folder out of metadata alone; its id.
+    /// Creates a file or folder from metadata alone, and returns its id.
     func create(_ metadata: JSONValue) throws -> String {
         let response = sandbox.send("POST", Self.files, token: token, json: metadata)
         return try #require(try response.json()["id"]?.string, "\(response)")
     }
 
-    /// The names that a search finds, in order.
+    /// The names found by a search, in order.
     func search(_ query: String, _ more: String = "") throws -> [String] {
         let response = sandbox.send("GET", Self.files + "?q=" + PercentEncoding.encode(query) + more, token: token)
         return try #require(try response.json()["files"]?.array).compactMap { $0["name"]?.string }
     }
 
-    /// Starts a resumable upload; the session's URL without the scheme.
+    /// Starts a resumable upload, and returns the session's URL without the scheme.
     func startUpload(_ metadata: JSONValue, headers: [(String, String)] = [], query: String = "") throws -> String {
         let response = sandbox.send(
             "POST", Self.upload + "?uploadType=resumable" + query, token: token,

@@ -4,11 +4,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Bodies that arrive while they are sent")
+@Suite("Bodies sent while they arrive")
 struct ArrivingBodyTests {
     private let bytes = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
 
-    /// All of `bytes`, in pieces of at most so many.
+    /// A body with all of `bytes`, in pieces of at most `pieces` bytes.
     private func body(
         pieces: Int = 10_000, patience: Duration = .seconds(20),
         beforePiece: @escaping @Sendable (Int) -> Bool = { _ in true }
@@ -22,7 +22,8 @@ struct ArrivingBodyTests {
     }
 
     @Test(
-        "It arrives whole, with its length, whatever the method and the pieces", arguments: ["PUT", "POST", "PATCH"],
+        "A body is sent completely, with its length, for all methods and piece sizes",
+        arguments: ["PUT", "POST", "PATCH"],
         [1_000, 1_000_000])
     func whole(method: String, pieces: Int) throws {
         let server = try LocalHTTPServer { peer in while peer.readRequest() != nil { peer.respond() } }
@@ -44,7 +45,7 @@ struct ArrivingBodyTests {
         #expect(server.requests.count == 2)
     }
 
-    @Test("If it does not go on the connection is closed before its announced end")
+    @Test("If the body stops, the connection is closed before its announced end")
     func broken() throws {
         let server = try LocalHTTPServer { peer in while peer.readRequest() != nil { peer.respond() } }
         var handle = try EasyHandle(allowsPlainHTTP: true)
@@ -59,7 +60,7 @@ struct ArrivingBodyTests {
         #expect(next.status == 200 && server.connectionCount == 2)
     }
 
-    @Test("A refusal ends the request although most of the body has not been sent")
+    @Test("A rejection ends the request although most of the body has not been sent")
     func earlyRefusal() throws {
         let refused = Mutex(false)
         let server = try LocalHTTPServer { peer in
@@ -77,7 +78,7 @@ struct ArrivingBodyTests {
                 body: .arriving(
                     body { position in
                         last.withLock { $0 = position }
-                        // The phone is slower than the refusal.
+                        // The body arrives more slowly than the rejection.
                         if position >= 100_000 { return wait { refused.withLock { $0 } } }
                         return true
                     })))
@@ -86,7 +87,7 @@ struct ArrivingBodyTests {
         #expect(last.withLock { $0 } < 900_000)
     }
 
-    @Test("The server's time counts from the last bytes that it was given")
+    @Test("The server's timeout starts after the last bytes sent to it")
     func patience() throws {
         let server = try LocalHTTPServer { peer in
             guard peer.readRequest() != nil else { return }
@@ -108,13 +109,13 @@ struct ArrivingBodyTests {
             if case CurlError.timedOut = error { true } else { false }
         }
 
-        // The second of waiting for the body did not count; libcurl looks about once a second.
+        // The second of waiting for the body did not count; libcurl checks about once a second.
         #expect(server.requests.count == 1)
         #expect(began.duration(to: .now) >= .seconds(1.6))
         #expect(began.duration(to: .now) < .seconds(10))
     }
 
-    @Test("When a reused connection turns out to be dead the body is sent again from its beginning")
+    @Test("If a reused connection is dead, the body is sent again from its beginning")
     func deadConnection() throws {
         let connections = Mutex(0)
         let server = try LocalHTTPServer { peer in
@@ -128,7 +129,7 @@ struct ArrivingBodyTests {
             }
             guard peer.readRequest() != nil else { return }
             peer.respond()
-            // Of the second request it reads something, and leaves.
+            // Reads the beginning of the second request, and disconnects.
             _ = peer.read(upTo: 100)
         }
         var handle = try EasyHandle(allowsPlainHTTP: true)
@@ -136,7 +137,7 @@ struct ArrivingBodyTests {
 
         let response = Result { try handle.perform(Request(method: "PUT", url: server.url(), body: .arriving(body()))) }
 
-        // Whether libcurl sends it again depends on what it has noticed; if it does, all of it.
+        // libcurl repeats the request only if it detected the dead connection; then with the whole body.
         if case .success(let response) = response {
             #expect(response.status == 200)
             #expect(server.requests.last?.body == bytes)

@@ -10,7 +10,7 @@ struct EnvironmentTests {
     func proxy() throws {
         let proxy = try LocalHTTPServer { peer in _ = peer.readRequest() }
         let server = try LocalHTTPServer { peer in if peer.readRequest() != nil { peer.respond(body: "direct") } }
-        // Of all that runs in this process nothing else asks for them.
+        // No other code in this process reads these variables.
         let variables = [
             "http_proxy": proxy.url(), "ALL_PROXY": proxy.url(), "all_proxy": proxy.url(), "no_proxy": "",
             "NO_PROXY": "",
@@ -23,7 +23,7 @@ struct EnvironmentTests {
         #expect(proxy.connectionCount == 0)
     }
 
-    @Test("No TLS below 1.2 is offered")
+    @Test("TLS versions below 1.2 are not offered")
     func oldVersions() throws {
         let hello = Mutex<[UInt8]>([])
         let server = try LocalHTTPServer { peer in
@@ -37,14 +37,14 @@ struct EnvironmentTests {
         #expect(supportedVersions(in: hello.withLock { $0 }) == [0x0304, 0x0303])
     }
 
-    /// The versions in a ClientHello's extension `supported_versions` (RFC 8446, sections 4.1.2 and 4.2.1); none if there
-    /// is no such extension.
+    /// The versions in a ClientHello's extension `supported_versions` (RFC 8446, sections 4.1.2 and 4.2.1); empty
+    /// without this extension.
     private func supportedVersions(in hello: [UInt8]) -> [Int] {
         func number(_ start: Int, _ count: Int) -> Int {
             guard start + count <= hello.count else { return 0 }
             return hello[start..<start + count].reduce(0) { $0 << 8 | Int($1) }
         }
-        // The record's header, the message's, the version, the random number; then three fields of any length.
+        // Skips the record header, message header, version and random number, and three fields of variable length.
         var position = 5 + 4 + 2 + 32
         position += 1 + number(position, 1)
         position += 2 + number(position, 2)

@@ -25,14 +25,14 @@ struct FailureTests {
         #expect(error?.description.contains("127.0.0.1") == false)
     }
 
-    @Test("A host that does not exist means nothing was sent")
+    @Test("If the host does not exist, nothing was sent")
     func unknownHost() throws {
         var handle = try EasyHandle(allowsPlainHTTP: true)
         let error = failure(of: Request(url: "http://host.invalid/"), on: &handle)
         #expect(error?.kind == "not sent")
     }
 
-    @Test("After a failed name lookup the same handle serves the next request, whatever it needs", arguments: 1...3)
+    @Test("After a failed name lookup, the same handle performs any following request", arguments: 1...3)
     func lookupFailsOnce(failures: Int) throws {
         let server = try LocalHTTPServer { peer in
             while peer.readRequest() != nil { peer.respond() }
@@ -48,7 +48,7 @@ struct FailureTests {
         #expect(try handle.perform(upload).head.status == 200)
     }
 
-    @Test("A server without HTTP/2 where it is required has sent no reply")
+    @Test("A server without the required HTTP/2 has sent no reply")
     func otherVersion() throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
@@ -98,7 +98,7 @@ struct FailureTests {
     }
 
     @Test(
-        "A reply with a header that is too long, or that is no HTTP, leaves the outcome unknown",
+        "A reply with oversized headers, or one that is not HTTP, leaves the outcome unknown",
         arguments: [
             "HTTP/1.1 200 OK\r\nX-Huge: " + String(repeating: "z", count: 400_000) + "\r\n\r\n", "\u{1}\u{2} no HTTP",
         ])
@@ -114,7 +114,7 @@ struct FailureTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test("A reset in the middle of an upload leaves the outcome unknown")
+    @Test("A reset during an upload leaves the outcome unknown")
     func resetDuringUpload() throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.read(upTo: 50_000)
@@ -126,7 +126,7 @@ struct FailureTests {
         #expect(error?.kind == "interrupted")
     }
 
-    @Test("A reused connection that the server has closed meanwhile is replaced before anything is sent")
+    @Test("A reused connection that the server has closed is replaced before anything is sent")
     func closedWhileIdle() throws {
         let server = try LocalHTTPServer { peer in
             if peer.readRequest() != nil { peer.respond() }
@@ -139,10 +139,10 @@ struct FailureTests {
         #expect(server.requests.count == 5)
     }
 
-    @Test("On a reused connection that fails on the request libcurl repeats it; on a fresh one it does not")
+    @Test("libcurl repeats a request that fails on a reused connection, but not one on a fresh connection")
     func repetition() throws {
         let server = try LocalHTTPServer { peer in
-            // Answers the first request of each connection, and takes the second without an answer.
+            // Answers the first request of each connection, and accepts the second without an answer.
             if peer.readRequest() != nil { peer.respond() }
             _ = peer.readRequest()
         }
@@ -150,7 +150,7 @@ struct FailureTests {
         var request = Request(method: "POST", url: server.url(), body: .bytes([1]))
         _ = try handle.perform(request)
         _ = try handle.perform(request)
-        // One answered, one taken in silence, one repeated by libcurl.
+        // One answered, one unanswered, and one repeated by libcurl.
         #expect(server.requests.count == 3)
 
         request.usesFreshConnection = true
@@ -158,7 +158,7 @@ struct FailureTests {
         #expect(server.requests.count == 4)
     }
 
-    @Test("A body that ends early is partial")
+    @Test("A truncated body is partial")
     func truncated() throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
@@ -169,7 +169,7 @@ struct FailureTests {
         #expect(error?.kind == "partial")
     }
 
-    @Test("A server that does not reply times out; a slow one is ended by the low-speed limit")
+    @Test("A server that does not reply times out; the low-speed limit ends a slow reply")
     func timeouts() throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
@@ -192,7 +192,9 @@ struct FailureTests {
         #expect(ContinuousClock.now - start < .seconds(6))
     }
 
-    @Test("A body above the limit is refused, one at the limit is not; announced or not", arguments: [true, false])
+    @Test(
+        "A body above the limit is rejected, and one at the limit is not, with or without an announced length",
+        arguments: [true, false])
     func bodyLimit(isAnnounced: Bool) throws {
         let server = try LocalHTTPServer { peer in
             while peer.readRequest() != nil {
@@ -213,7 +215,7 @@ struct FailureTests {
         #expect(try handle.perform(request).body.count == 1000)
     }
 
-    @Test("Endless headers are refused")
+    @Test("Endless headers are rejected")
     func headerLimit() throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
@@ -251,7 +253,7 @@ struct FailureTests {
         #expect(try handle.perform(request).status == 413)
     }
 
-    @Test("A peer without TLS is a TLS error, and nothing was sent")
+    @Test("A peer without TLS causes a TLS error, and nothing was sent")
     func noTLS() throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.read(upTo: 1000)
@@ -264,7 +266,7 @@ struct FailureTests {
         #expect(server.requests.isEmpty)
     }
 
-    @Test("Opening, failing and closing 300 times leaks nothing and never stops the program")
+    @Test("Opening, failing and closing 300 times leaks nothing and never terminates the program")
     func openFailClose() throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
@@ -282,6 +284,6 @@ struct FailureTests {
 }
 
 extension CurlError {
-    /// What the debug description begins with: the kind of error.
+    /// The kind of error, with which the debug description begins.
     fileprivate var kind: String { String(debugDescription.prefix { $0 != ":" }) }
 }

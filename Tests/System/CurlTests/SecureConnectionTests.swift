@@ -4,10 +4,10 @@ import Posix
 import TestSupport
 import Testing
 
-/// Against `openssl s_server` with a certificate for `sandbox.example` that signs itself.
+/// Against `openssl s_server` with a self-signed certificate for `sandbox.example`.
 @Suite("Secure connections")
 struct SecureConnectionTests {
-    @Test("Only a trusted certificate of the host in the URL is accepted")
+    @Test("Only a trusted certificate for the URL's host is accepted")
     func verification() throws {
         let server = try SecureServer()
         let routing = Routing(connectTo: "127.0.0.1:\(server.port)", caFile: server.certificateFile)
@@ -66,7 +66,7 @@ private final class SecureServer {
             ],
             output: output.fileHandleForWriting.fileDescriptor)
         try output.fileHandleForWriting.close()
-        // It says "ACCEPT 127.0.0.1:PORT" once it listens.
+        // The server prints "ACCEPT 127.0.0.1:PORT" once it listens.
         var text = ""
         while !text.hasSuffix("\n") || !text.contains("ACCEPT") {
             let data = output.fileHandleForReading.availableData

@@ -23,7 +23,7 @@ struct TransferTests {
         #expect(server.requests[9].body == Array("body 9".utf8))
     }
 
-    @Test("A request that requires a fresh connection gets one")
+    @Test("A request that requires a fresh connection uses one")
     func freshConnection() throws {
         let server = try makeServer()
         var handle = try EasyHandle(allowsPlainHTTP: true)
@@ -34,7 +34,7 @@ struct TransferTests {
         #expect(server.connectionCount == 2)
     }
 
-    @Test("A second status line is a header of no meaning: the first one counts")
+    @Test("A second status line is ignored like an invalid header: the first one counts")
     func secondStatusLine() throws {
         let server = try LocalHTTPServer { peer in
             guard peer.readRequest() != nil else { return }
@@ -46,13 +46,13 @@ struct TransferTests {
     }
 
     @Test(
-        "Each method arrives under its name with its body and its length",
+        "Each method is sent under its name, with its body and length",
         arguments: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "PROPFIND"], [0, 1, 100, 70_000, 3_000_000])
     func methods(method: String, length: Int) throws {
         let server = try makeServer()
         var handle = try EasyHandle(allowsPlainHTTP: true)
         let bytes = (0..<length + 2).map { UInt8(truncatingIfNeeded: $0 &* 31) }
-        // HEAD never has a body of its own here.
+        // These tests send HEAD without a body.
         let sends = method != "HEAD" && length > 0
         let body: Request.Body = sends ? .bytes(bytes[1..<length + 1]) : .none
 
@@ -69,7 +69,7 @@ struct TransferTests {
         }
     }
 
-    @Test("An empty body in bytes is the same as none, for POST")
+    @Test("For POST, an empty body is the same as none")
     func emptyBytes() throws {
         let server = try makeServer()
         var handle = try EasyHandle(allowsPlainHTTP: true)
@@ -78,7 +78,7 @@ struct TransferTests {
         #expect(server.requests.first?.header("Content-Type") == nil)
     }
 
-    @Test("The caller's headers arrive in their order, empty ones too")
+    @Test("The caller's headers are sent in order, including empty ones")
     func requestHeaders() throws {
         let server = try makeServer()
         var handle = try EasyHandle(allowsPlainHTTP: true)
@@ -91,7 +91,7 @@ struct TransferTests {
         #expect(head.contains("X-One: 1\r\nContent-Type: application/json\r\nX-Empty:\r\nX-One: 2"))
     }
 
-    @Test("Response headers keep order, case and repetitions; interim responses leave no trace")
+    @Test("Response headers keep their order, case and repetitions; interim responses are discarded")
     func responseHeaders() throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
@@ -157,7 +157,7 @@ struct TransferTests {
         #expect(bytes == 1_000_000)
     }
 
-    @Test("Invalid fields, which could change the request, are rejected before sending")
+    @Test("Invalid fields that could change the request are rejected before sending")
     func invalidRequests() throws {
         let server = try makeServer()
         var handle = try EasyHandle(allowsPlainHTTP: true)
@@ -180,7 +180,7 @@ struct TransferTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test("Without the permission for tests, plain http is refused unsent")
+    @Test("Without the permission for tests, plain http is rejected before sending")
     func plainHTTP() throws {
         let server = try makeServer()
         var handle = try EasyHandle()

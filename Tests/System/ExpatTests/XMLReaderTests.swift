@@ -2,11 +2,11 @@ import Expat
 import Foundation
 import Testing
 
-@Suite("XML that is not trusted")
+@Suite("Untrusted XML")
 struct XMLReaderTests {
     private let dav = "DAV:"
 
-    @Test("Names are those of namespaces, whatever the prefixes, and entities of XML itself are resolved")
+    @Test("Names are qualified by namespace, not prefix, and XML's predefined entities are resolved")
     func namespaces() throws {
         let root = try XMLElement(
             parsing: Array(
@@ -28,7 +28,7 @@ struct XMLReaderTests {
         #expect(root.children[2].namespace == "")
     }
 
-    @Test("A text that arrives byte by byte is the same, and each child is handed over when it is complete")
+    @Test("A text that arrives byte by byte gives the same result, and each child is returned when it is complete")
     func pieces() throws {
         let text = Array("<l><e>é&amp;1</e><e><f>2</f></e></l>".utf8)
         var reader = try XMLReader()
@@ -43,7 +43,7 @@ struct XMLReaderTests {
         #expect(children.map(\.text) == ["é&1", ""])
     }
 
-    @Test("A document type declaration is refused before an entity of it is expanded or loaded")
+    @Test("A document type declaration is rejected before its entities are expanded or loaded")
     func documentTypes() throws {
         var laughs = "<!ENTITY a0 \"ha\">"
         for level in 1...30 { laughs += "<!ENTITY a\(level) \"&a\(level - 1);&a\(level - 1);\">" }
@@ -57,7 +57,7 @@ struct XMLReaderTests {
         #expect(throws: XMLError.malformed(code: 11)) { try XMLElement(parsing: Array("<r>&a30;</r>".utf8)) }
     }
 
-    @Test("Depth, number of elements, and bytes have bounds, which are reached but not passed")
+    @Test("Depth, number of elements, and bytes are limited; the limits themselves are allowed")
     func limits() throws {
         let limits = XMLLimits(bytes: 1000, childBytes: 100, depth: 4, childElements: 3)
         func parse(_ text: String) throws { _ = try XMLElement(parsing: Array(text.utf8), limits: limits) }
@@ -70,14 +70,14 @@ struct XMLReaderTests {
         #expect(throws: XMLError.tooLarge) { try parse("<r>" + String(repeating: "x", count: 100) + "</r>") }
         try parse("<r>" + String(repeating: "<a/>", count: 248) + " </r>")
         #expect(throws: XMLError.tooLarge) { try parse("<r>" + String(repeating: "<a/>", count: 249) + "</r>") }
-        // Two hundred thousand levels end at the fifth.
+        // Of 200,000 levels, the fifth is rejected.
         let deep = Array(repeating: Array("<a>".utf8), count: 200_000).joined()
         #expect(throws: XMLError.tooLarge) {
             try XMLElement(parsing: deep, limits: XMLLimits(bytes: .max, childBytes: .max, childElements: .max))
         }
     }
 
-    @Test("A long namespace is refused, since short elements would each be in it; one in use is in memory once")
+    @Test("A long namespace is rejected, since each short element would repeat it; one in use is stored once")
     func namespaceBomb() throws {
         let long = String(repeating: "n", count: 200_000)
         #expect(throws: XMLError.tooLarge) {
@@ -90,7 +90,7 @@ struct XMLReaderTests {
         #expect(throws: XMLError.tooLarge) { try XMLElement(parsing: Array("<m>\(many)</m>".utf8)) }
     }
 
-    @Test("A token that does not end is refused before it has been read again and again")
+    @Test("An endless token is rejected before repeated parsing becomes expensive")
     func endlessToken() throws {
         var reader = try XMLReader(limits: XMLLimits(bytes: 1 << 30))
         _ = try reader.read(Array("<m><a b='".utf8).span)
@@ -106,7 +106,7 @@ struct XMLReaderTests {
     }
 
     @Test(
-        "What is not well-formed is an error",
+        "Text that is not well-formed is an error",
         arguments: [
             "", " ", "<", "<a", "<a>", "<a><b></a>", "<a/><b/>", "<a/>x", "a", "<a:b/>", "<a>&b;</a>",
             "<a b='1' b='2'/>",
@@ -120,7 +120,7 @@ struct XMLReaderTests {
         }
     }
 
-    @Test("Every beginning of a text is an error, and so is whatever follows one")
+    @Test("Every truncated text is an error, and the error persists")
     func truncated() throws {
         let text = Array("<?xml version='1.0'?><r xmlns='DAV:'><a>1&lt;</a><b/></r>".utf8)
         for end in text.indices {
@@ -132,7 +132,7 @@ struct XMLReaderTests {
         #expect(throws: XMLError.malformed(code: 7)) { try reader.finish() }
     }
 
-    @Test("Encodings that XML has to support are read, others and bytes that are not in them refused")
+    @Test("The encodings required by XML are supported; other encodings and invalid bytes are rejected")
     func encodings() throws {
         let latin: [UInt8] = Array("<?xml version='1.0' encoding='ISO-8859-1'?><r>".utf8) + [0xE9] + Array("</r>".utf8)
         #expect(try XMLElement(parsing: latin).text == "é")

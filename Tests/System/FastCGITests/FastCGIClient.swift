@@ -1,6 +1,6 @@
 import Glibc
 
-/// A web server's side of one FastCGI request (FastCGI specification 1.0), as small as the tests allow.
+/// A minimal implementation of a web server's side of one FastCGI request (FastCGI specification 1.0).
 ///
 /// `@unchecked Sendable`: one thread may send while another receives, as sockets allow; only the owner hangs up.
 final class FastCGIClient: @unchecked Sendable {
@@ -14,7 +14,7 @@ final class FastCGIClient: @unchecked Sendable {
 
     private let descriptor: CInt
     private var isOpen = true
-    /// Whether something could not be sent.
+    /// Whether sending has failed.
     private(set) var isBroken = false
 
     /// Connects to the socket at `path`.
@@ -38,7 +38,7 @@ final class FastCGIClient: @unchecked Sendable {
         isOpen = false
     }
 
-    /// Sends what begins a request: its role and its parameters.
+    /// Sends the beginning of a request: its role and its parameters.
     func begin(_ parameters: [(String, String)]) {
         send(.begin, [0, 1, 0, 0, 0, 0, 0, 0])
         var bytes: [UInt8] = []
@@ -68,7 +68,7 @@ final class FastCGIClient: @unchecked Sendable {
 
     func endBody() { write(Self.endOfInput) }
 
-    /// Sends bytes that are no record.
+    /// Sends bytes that are not a record.
     func sendRaw(_ bytes: [UInt8]) { write(bytes) }
 
     /// Everything that arrives on standard output until the request ends; `nil` if the connection ends before that.

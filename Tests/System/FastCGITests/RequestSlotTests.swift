@@ -4,7 +4,7 @@ import Posix
 import Synchronization
 import Testing
 
-/// A responder on a thread of its own, and the socket on which it answers.
+/// A responder on its own thread, with its listening socket.
 private final class Responder {
     let path: String
     let socket: ListeningSocket
@@ -21,7 +21,7 @@ private final class Responder {
         init(_ thread: consuming WorkerThread) { self.thread = thread }
     }
 
-    /// - Parameter answer: handles one request; the slot is finished afterwards.
+    /// - Parameter answer: Handles one request; the slot is finished afterwards.
     init(_ answer: @escaping @Sendable (inout RequestSlot) -> Void) throws {
         try FastCGILibrary.initialize()
         Signals.ignoreBrokenPipes()
@@ -32,7 +32,7 @@ private final class Responder {
         let stop = stop
         thread = Worker(
             try WorkerThread(name: "responder") {
-                // A test may run on a thread where the signal is not blocked, and threads inherit the mask.
+                // A test's thread may not block the signal, and threads inherit the mask.
                 Signals.prepareWaking()
                 guard var slot = try? RequestSlot(on: socket) else { return }
                 while !stop.isSet.load(ordering: .acquiring) {
@@ -44,8 +44,8 @@ private final class Responder {
             })
     }
 
-    /// Asks the thread to end and waits for it.
-    /// - Returns: whether it has ended within five seconds.
+    /// Asks the thread to end, and waits for it.
+    /// - Returns: Whether it has ended within five seconds.
     func end() -> Bool {
         stop.isSet.store(true, ordering: .releasing)
         let limit = ContinuousClock.now + .seconds(5)
@@ -63,7 +63,7 @@ private final class Responder {
     }
 }
 
-/// Echoes the body after the value of parameter `NAME`; says `aborted` to nobody if the body ends early.
+/// Echoes the body after the value of parameter `NAME`; records the error if the body ends early.
 private func echo(_ slot: inout RequestSlot, _ outcomes: Outcomes) {
     do {
         try slot.write(Array("Status: 200\r\n\r\n\(slot.parameter("NAME") ?? "-"):".utf8))
@@ -86,7 +86,7 @@ private final class Outcomes: Sendable {
     func add(_ text: String) { texts.withLock { $0.append(text) } }
     var all: [String] { texts.withLock { $0 } }
 
-    /// Waits until `count` outcomes are there.
+    /// Waits until `count` outcomes are recorded.
     func wait(for count: Int) -> Bool {
         let limit = ContinuousClock.now + .seconds(10)
         while all.count < count {
@@ -102,7 +102,7 @@ private let header = Array("Status: 200\r\n\r\n".utf8)
 
 @Suite("Requests over FastCGI", .serialized)
 struct RequestSlotTests {
-    @Test("Parameters and body arrive as sent, whatever their size", arguments: [0, 1, 8_191, 8_192, 300_001])
+    @Test("Parameters and body of any size arrive as sent", arguments: [0, 1, 8_191, 8_192, 300_001])
     func roundTrip(bytes: Int) throws {
         let outcomes = Outcomes()
         let responder = try Responder { echo(&$0, outcomes) }
@@ -111,7 +111,7 @@ struct RequestSlotTests {
 
         let client = FastCGIClient(path: responder.path)
         client.begin([("NAME", name), ("EMPTY", "")])
-        // The echo comes back while the body is still being sent, so both run at once.
+        // The echo arrives while the body is still being sent, so both run concurrently.
         let sender = Thread {
             client.body(body)
             client.endBody()
@@ -124,13 +124,13 @@ struct RequestSlotTests {
     }
 
     @Test(
-        "A body arrives as sent, whatever its records are like, and in whatever pieces they arrive",
+        "A body arrives as sent, for all forms of its records and all sizes of the pieces sent",
         arguments: [(1, 0), (7, 1), (1_000, 0), (2_000, 255), (8_184, 8), (8_192, 0), (32_768, 7), (65_535, 1)],
         [1, 13, 4_096, 8_192, 70_000])
     func records(_ form: (recordBytes: Int, paddingBytes: Int), pieceBytes: Int) throws {
         let outcomes = Outcomes()
         let responder = try Responder { echo(&$0, outcomes) }
-        // Fewer where each byte costs a system call.
+        // Fewer bytes where each one costs a system call.
         let count = min(form.recordBytes, pieceBytes) < 100 ? 20_011 : 300_007
         let body = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
         let records = FastCGIClient.input(body, recordBytes: form.recordBytes, paddingBytes: form.paddingBytes)
@@ -152,7 +152,7 @@ struct RequestSlotTests {
     }
 
     @Test(
-        "A body that is cut, or continued by something else, is never taken for a whole one",
+        "A truncated body, or one followed by an invalid record, never counts as complete",
         arguments: [20_000, 40_000],
         [
             [], [1], [1, 5, 0, 1, 0, 8, 0], [1, 5, 0, 1, 0, 8, 0, 0, 9, 9], [1, 2, 0, 1, 0, 0, 0, 0],
@@ -170,7 +170,7 @@ struct RequestSlotTests {
                 }
                 outcomes.add("whole")
             } catch {
-                // It stays so.
+                // The error persists.
                 let range = buffer.indices
                 var span = buffer.mutableSpan
                 let again = (try? slot.read(into: &span, range)) ?? -1
@@ -189,7 +189,7 @@ struct RequestSlotTests {
         #expect(responder.end())
     }
 
-    @Test("A peer that disconnects in the middle of the body is detected, and the thread serves the next one")
+    @Test("A peer that disconnects during the body is detected, and the thread serves the next one")
     func hangUp() throws {
         let outcomes = Outcomes()
         let responder = try Responder { echo(&$0, outcomes) }
@@ -208,7 +208,7 @@ struct RequestSlotTests {
     }
 
     @Test(
-        "A connection that brings no request does not occupy the thread", arguments: [[], [9, 9, 9, 9, 9, 9, 9, 9, 9]])
+        "A connection without a request does not occupy the thread", arguments: [[], [9, 9, 9, 9, 9, 9, 9, 9, 9]])
     func garbage(bytes: [UInt8]) throws {
         let outcomes = Outcomes()
         let responder = try Responder { echo(&$0, outcomes) }
@@ -224,13 +224,13 @@ struct RequestSlotTests {
         #expect(responder.end())
     }
 
-    @Test("A thread that waits for a request can be woken to stop, and the socket stays open for others")
+    @Test("A thread waiting for a request can be woken to stop, and the socket stays open for others")
     func waking() throws {
         let outcomes = Outcomes()
         let responder = try Responder { echo(&$0, outcomes) }
         #expect(responder.end())
 
-        // Somebody else, here a second slot on the same socket, still accepts.
+        // Another user of the socket, here a second slot, can still accept.
         let client = FastCGIClient(path: responder.path)
         client.begin([("NAME", "later")])
         client.endBody()
@@ -261,7 +261,7 @@ struct RequestSlotTests {
         #expect(outcomes.all == Array(repeating: "whole", count: 200))
     }
 
-    /// How many pieces of 64 KiB are accepted without waiting for a peer that has not read anything yet.
+    /// The number of 64 KiB pieces accepted without waiting for a peer that has not read anything yet.
     private func piecesAccepted(after prepare: @escaping @Sendable (borrowing RequestSlot) -> Void) throws -> Int {
         let outcomes = Outcomes()
         let chunk = [UInt8](repeating: 7, count: 64 * 1024)
@@ -285,12 +285,12 @@ struct RequestSlotTests {
         return chunks
     }
 
-    @Test("Writing only when 64 KiB are accepted at once never waits for a slow peer, and loses nothing")
+    @Test("Writing only when 64 KiB are accepted immediately never waits for a slow peer, and loses nothing")
     func writingWithoutWaiting() throws {
         #expect((1..<100).contains(try piecesAccepted { _ in }))
     }
 
-    @Test("A large buffer takes more, and can be made as small again as it was")
+    @Test("A large buffer accepts more, and can be reset to its previous size")
     func sendBuffer() throws {
         let usual = try piecesAccepted { _ in }
         let large = try piecesAccepted { $0.useSendBuffer(isLarge: true) }
@@ -302,7 +302,7 @@ struct RequestSlotTests {
         #expect(small == usual)
     }
 
-    @Test("Pieces of any size arrive in the order in which they are written")
+    @Test("Pieces of any size arrive in the order in which they were written")
     func writingPieces() throws {
         let sizes = [1, 8_191, 8_192, 3, 65_527, 65_528, 65_529, 7, 1_000_001, 8_191, 8_191, 8_192]
         let pieces = sizes.enumerated().map { number, size in [UInt8](repeating: UInt8(number), count: size) }
@@ -317,7 +317,7 @@ struct RequestSlotTests {
         #expect(responder.end())
     }
 
-    @Test("A peer that reads nothing makes writing fail when the limit has passed", arguments: [4_096, 16_384])
+    @Test("If a peer reads nothing, writing fails after the limit", arguments: [4_096, 16_384])
     func writingToTheIdle(size: Int) throws {
         let outcomes = Outcomes()
         let piece = [UInt8](repeating: 7, count: size)
@@ -361,7 +361,7 @@ struct RequestSlotTests {
         #expect(outcomes.all != ["written"])
     }
 
-    @Test("Reading returns available bytes at once, and detects the end and a disconnect")
+    @Test("Reading returns available bytes immediately, and detects the end and a disconnect")
     func readingArriving() throws {
         let outcomes = Outcomes()
         let responder = try Responder { slot in
@@ -402,12 +402,12 @@ struct RequestSlotTests {
         #expect(responder.end())
     }
 
-    @Test("Bytes that come do not end a collection")
+    @Test("Arriving bytes do not end a collection")
     func collecting() throws {
         let outcomes = Outcomes()
         let responder = try Responder { slot in
             var byte: [UInt8] = [0]
-            // The byte may come before the collection begins.
+            // The byte may arrive before the collection begins.
             for _ in 0..<20 {
                 outcomes.add("ready")
                 let began = ContinuousClock.now
@@ -432,12 +432,12 @@ struct RequestSlotTests {
         #expect(responder.end())
     }
 
-    @Test("Nothing is collected if bytes are at hand, and no longer than the peer is connected")
+    @Test("A collection ends immediately if bytes are available or the peer disconnects")
     func endOfCollecting() throws {
         let outcomes = Outcomes()
         let responder = try Responder { slot in
             var buffer = [UInt8](repeating: 0, count: 10)
-            /// Reads what is there after collecting for longer than the test waits.
+            /// Reads the available bytes after collecting for longer than the test waits.
             func collect(_ slot: inout RequestSlot, room: Int) {
                 slot.collect(for: .seconds(600))
                 var span = buffer.mutableSpan
@@ -446,9 +446,9 @@ struct RequestSlotTests {
             var span = buffer.mutableSpan
             _ = try? slot.readArriving(into: &span, 0..<1)
             outcomes.add("first")
-            // In libfcgi's buffer.
+            // The bytes are in libfcgi's buffer.
             collect(&slot, room: 2)
-            // In the socket's, or nowhere yet.
+            // The bytes are in the socket's buffer, or have not arrived yet.
             collect(&slot, room: 10)
             collect(&slot, room: 10)
         }
@@ -481,7 +481,7 @@ struct RequestSlotTests {
         #expect(responder.end())
     }
 
-    @Test("A peer that does not end its side does not occupy the thread for longer than that")
+    @Test("A peer that does not close its side does not occupy the thread beyond the limit")
     func finishingUnreadLimit() throws {
         let outcomes = Outcomes()
         let responder = try Responder { slot in
@@ -519,7 +519,7 @@ struct RequestSlotTests {
         client.hangUp()
     }
 
-    @Test("A responder that still works on a request sees that the web server has closed the connection")
+    @Test("A responder that still works on a request detects that the web server has closed the connection")
     func closedByPeer() throws {
         let outcomes = Outcomes()
         let responder = try Responder { slot in
@@ -576,7 +576,7 @@ struct RequestSlotTests {
 
         #expect(outcomes.wait(for: 300))
         #expect(responder.end())
-        // Other suites of this process open and close descriptors too.
+        // Other suites of this process open and close descriptors as well.
         #expect(try descriptors() < before + 50)
     }
 }

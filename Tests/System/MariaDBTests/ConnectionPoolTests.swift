@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The connection pool")
 struct ConnectionPoolTests {
-    /// An error of a layer above, as repositories throw it.
+    /// An error of a higher layer, as repositories throw it.
     private enum LayerError: MariaDBErrorConvertible, Equatable {
         case own
         case database
@@ -22,7 +22,7 @@ struct ConnectionPoolTests {
         }
     }
 
-    @Test("One connection serves leases one after the other [F35]")
+    @Test("One connection serves consecutive leases [F35]")
     func reuse() throws {
         let pool = ConnectionPool(
             settings: try ScratchDatabase.shared().makeDatabase(), maximumConnections: 4, leaseTimeout: .seconds(1))
@@ -35,7 +35,7 @@ struct ConnectionPoolTests {
         #expect(pool.statistics.leased == 0)
     }
 
-    @Test("When all connections stay busy, the next lease fails after the timeout")
+    @Test("If all connections stay busy, the next lease fails after the timeout")
     func exhausted() throws {
         let pool = ConnectionPool(
             settings: try ScratchDatabase.shared().makeDatabase(), maximumConnections: 1,
@@ -51,11 +51,11 @@ struct ConnectionPoolTests {
         #expect(pool.statistics.leaseWaits == 1)
         #expect(pool.statistics.leaseWaited >= .milliseconds(50))
         try pool.withConnection { (_) throws(MariaDBError) in }
-        #expect(pool.statistics.leaseWaits == 1, "whoever finds a free one does not wait")
+        #expect(pool.statistics.leaseWaits == 1, "a lease of a free connection does not wait")
         #expect(try connectionID(pool) > 0)
     }
 
-    @Test("Many threads share few connections, and each gets one")
+    @Test("Many threads share few connections, and each receives one")
     func manyThreads() async throws {
         let settings = try ScratchDatabase.shared().makeDatabase()
         let pool = ConnectionPool(settings: settings, maximumConnections: 3, leaseTimeout: .seconds(30))
@@ -82,7 +82,7 @@ struct ConnectionPoolTests {
         #expect(pool.statistics.leased == 0)
     }
 
-    @Test("A transaction left open is rolled back, and errors of the layer above pass through typed")
+    @Test("An open transaction is rolled back, and typed errors of the higher layer pass through")
     func openTransaction() throws {
         let pool = ConnectionPool(
             settings: try ScratchDatabase.shared().makeDatabase(), maximumConnections: 1, leaseTimeout: .seconds(1))
@@ -110,12 +110,12 @@ struct ConnectionPoolTests {
         #expect(pool.statistics.connectionsMade == 1)
     }
 
-    @Test("After a restart of the server the first lease succeeds, and all stale connections are gone")
+    @Test("After a restart of the server, the first lease succeeds, and all stale connections are closed")
     func restart() async throws {
         let database = try ScratchDatabase()
         let pool = ConnectionPool(
             settings: database.settings(database: nil), maximumConnections: 3, leaseTimeout: .seconds(5))
-        // Three connections at once, so that three are idle afterwards.
+        // Leases three connections at once, so that three are idle afterwards.
         try pool.withConnection { (_) throws(MariaDBError) in
             try pool.withConnection { (_) throws(MariaDBError) in
                 try pool.withConnection { (_) throws(MariaDBError) in }
@@ -135,7 +135,7 @@ struct ConnectionPoolTests {
         #expect(pool.statistics.connectionsMade == 4)
     }
 
-    @Test("A server that does not reply fails a statement after the read timeout, and a connect after its own")
+    @Test("If the server does not reply, a statement fails after the read timeout, and a connect after its own")
     func frozen() throws {
         let database = try ScratchDatabase()
         var settings = database.settings(database: nil)
@@ -158,7 +158,7 @@ struct ConnectionPoolTests {
 }
 
 extension ConnectionPoolTests {
-    /// A frozen server keeps its end open: only asking it tells.
+    /// A frozen server keeps its end of the connection open; only a ping detects it.
     @Test("An idle connection is pinged, and dropped without a reply", arguments: [true, false])
     func idle(isAsked: Bool) throws {
         let database = try ScratchDatabase()
@@ -180,7 +180,7 @@ extension ConnectionPoolTests {
     }
 }
 
-/// The largest number seen by any thread.
+/// The largest number reported by any thread.
 private final class Peak: Sendable {
     private let largest = Mutex(0)
 

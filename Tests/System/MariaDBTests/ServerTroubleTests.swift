@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Server failures")
 struct ServerTroubleTests {
-    /// What an error means for whoever asked.
+    /// The meaning of an error for the caller.
     enum Meaning: String {
         case unavailable, contention, accessDenied, constraint, other
 
@@ -21,21 +21,21 @@ struct ServerTroubleTests {
         }
     }
 
-    /// The server really answers with these codes, though for no reason.
+    /// The server really sends these error codes, although their causes are absent.
     @Test(
-        "A node that is not ready, a server that is full, read-only or ends is unavailable; conflicts can be repeated",
+        "A node that is not ready, full, read-only or stopping is unavailable; conflicts can be retried",
         arguments: [
-            // A node of a Galera cluster without its cluster; read-only; disk full; table space full; shutting down.
+            // A Galera node without its cluster; read-only; disk full; table space full; shutting down.
             (1047, Meaning.unavailable), (1290, .unavailable), (1021, .unavailable), (1114, .unavailable),
             (1053, .unavailable), (1077, .unavailable),
-            // Read only by other settings; a disk that fails.
+            // Read-only due to other settings; failing disk.
             (1036, .unavailable), (1792, .unavailable), (1836, .unavailable), (1874, .unavailable),
             (1030, .unavailable), (1026, .unavailable),
-            // Too many connections, of all and of one account; out of memory.
+            // Too many connections, in total and for one account; out of memory.
             (1040, .unavailable), (1203, .unavailable), (1226, .unavailable), (1037, .unavailable),
             // Deadlock, lock timeout, failed certification at COMMIT, changed since it was read.
             (1213, .contention), (1205, .contention), (1180, .contention), (1020, .contention),
-            // A table that was altered under a statement, a statement that the server has lost, KILL QUERY.
+            // A table altered during a statement, a statement unknown to the server, KILL QUERY.
             (1615, .contention), (1243, .contention), (1317, .contention),
             (1142, .accessDenied), (1044, .accessDenied), (1406, .constraint), (4025, .constraint),
         ])
@@ -43,7 +43,7 @@ struct ServerTroubleTests {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
         do {
             try connection.executeScript("SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = \(code)")
-            Issue.record("no error")
+            Issue.record("expected an error")
         } catch {
             #expect(Meaning(error) == meaning, "\(String(reflecting: error))")
             let isUsable = connection.isUsable
@@ -67,7 +67,7 @@ struct ServerTroubleTests {
         #expect(connection.preparedStatementCount == 1)
     }
 
-    @Test("A server never gets a local file, whatever a statement says")
+    @Test("A server never receives a local file, whatever a statement requests")
     func localFile() throws {
         let settings = try ScratchDatabase.shared().makeDatabase()
         var connection = try Connection(settings)
@@ -86,7 +86,7 @@ struct ServerTroubleTests {
         #expect(rows == 0)
     }
 
-    @Test("A server that became read-only, as after a failover, is unavailable, and so is its connection")
+    @Test("A server that became read-only, for example after a failover, is unavailable, and so is its connection")
     func readOnly() throws {
         let server = try ScratchDatabase()
         var settings = try server.makeDatabase()
@@ -106,11 +106,11 @@ struct ServerTroubleTests {
         try connection.begin()
         do {
             try connection.execute("INSERT INTO item VALUES (2)")
-            Issue.record("no error")
+            Issue.record("expected an error")
         } catch {
             guard case .unavailable(code: 1290, _) = error else { throw error }
         }
-        // The next one may lead to the server that took over.
+        // A new connection may reach the server that took over.
         #expect(connection.isUsable == false)
 
         try administrator.executeScript("SET GLOBAL read_only = 0")
@@ -118,7 +118,7 @@ struct ServerTroubleTests {
         try next.execute("INSERT INTO item VALUES (2)")
     }
 
-    @Test("A server whose disk is full is unavailable for writes, and still reads")
+    @Test("A server with a full disk is unavailable for writes, and can still be read")
     func fullDisk() throws {
         let server = try ScratchDatabase(options: [
             "--innodb-data-file-path=ibdata1:12M:autoextend:max:40M", "--innodb-file-per-table=0",

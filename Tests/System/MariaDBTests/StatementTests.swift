@@ -47,7 +47,7 @@ struct StatementTests {
         #expect(rows == 1)
     }
 
-    @Test("An unsigned value above 2^63 - 1, NULL and text that is no number are unexpected where an integer is read")
+    @Test("An unsigned value above 2^63 - 1, NULL and non-numeric text are unexpected where an integer is read")
     func unexpectedIntegers() throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
         try connection.query("SELECT 18446744073709551615, NULL, 'x', SUM(7) FROM dual") { (row) throws(MariaDBError) in
@@ -84,7 +84,7 @@ struct StatementTests {
         }
     }
 
-    @Test("Empty text, empty bytes and NULL stay distinct")
+    @Test("Empty text, empty bytes and NULL are distinct")
     func emptyValues() throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
         try connection.query(
@@ -110,7 +110,7 @@ struct StatementTests {
         #expect(connection.preparedStatementCount == 1)
     }
 
-    @Test("A statement with columns in it is prepared once, too, and another list is another statement")
+    @Test("A statement composed of columns is prepared once, too; a different list is a different statement")
     func composed() throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
         try connection.executeScript("CREATE TABLE item (id BIGINT NOT NULL PRIMARY KEY, name TEXT, note TEXT)")
@@ -139,7 +139,7 @@ struct StatementTests {
         }
     }
 
-    @Test("Columns are found by name, also in one of several tables and in what DELETE returns")
+    @Test("Columns are found by name, including those of one of several tables and those returned by DELETE")
     func names() throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
         try connection.executeScript(
@@ -213,7 +213,7 @@ struct StatementTests {
         #expect(try read(&connection) == String(repeating: "y", count: 3000))
     }
 
-    @Test("A script runs statement after statement and stops at the first that fails")
+    @Test("A script runs statement after statement, and stops at the first failure")
     func script() throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
         #expect(throws: MariaDBError.self) {
@@ -222,7 +222,7 @@ struct StatementTests {
         var tables: [String] = []
         try connection.query("SHOW TABLES") { (row) throws(MariaDBError) in tables.append(try row.text(0)) }
         #expect(tables == ["a"])
-        // Several statements at a time are allowed in scripts only.
+        // Multiple statements at once are permitted only in scripts.
         #expect(throws: MariaDBError.self) { try connection.execute("DO 1; DO 2") }
     }
 }

@@ -27,7 +27,7 @@ struct TransactionTests {
         return count
     }
 
-    @Test("The session is strict, UTC, utf8mb4 and repeatable read, whatever the server's defaults are")
+    @Test("The session is strict, UTC, utf8mb4 and repeatable read, regardless of the server's defaults")
     func sessionSettings() throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
         try connection.query(
@@ -46,7 +46,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("Rolled-back changes are gone, committed ones stay")
+    @Test("Rolled-back changes are discarded, committed ones are kept")
     func commitAndRollback() throws {
         let settings = try makeItems()
         var connection = try Connection(settings)
@@ -65,7 +65,7 @@ struct TransactionTests {
         #expect(try count(&other) == 3)
     }
 
-    @Test("A read-only transaction rejects changes, and with a snapshot it sees the state of its start")
+    @Test("A read-only transaction rejects changes, and with a snapshot it sees the state at its start")
     func readOnly() throws {
         let settings = try makeItems()
         var connection = try Connection(settings)
@@ -78,7 +78,7 @@ struct TransactionTests {
         #expect(try count(&other) == 1)
     }
 
-    @Test("A duplicate names the index it violates")
+    @Test("A duplicate error names the violated index")
     func duplicateKey() throws {
         var connection = try Connection(makeItems())
         #expect(throws: MariaDBError.duplicateKey(key: "item_name")) {
@@ -112,7 +112,7 @@ struct TransactionTests {
         #expect(code("NONSENSE") == "programming 1064")
     }
 
-    @Test("A lock held by another is contention after the lock timeout, and the transaction can be rolled back")
+    @Test("Waiting for another's lock ends with contention after the timeout, and the transaction can be rolled back")
     func lockTimeout() throws {
         let settings = try makeItems()
         var connection = try Connection(settings)
@@ -123,14 +123,14 @@ struct TransactionTests {
         try connection.begin()
         do {
             try connection.execute("UPDATE item SET name = 'y' WHERE id = 1")
-            Issue.record("no error")
+            Issue.record("expected an error")
         } catch {
             guard case .contention(code: 1205, _) = error else { throw error }
         }
-        // The same while rows are being fetched.
+        // The same applies while rows are being fetched.
         do {
             try connection.query("SELECT id FROM item WHERE id = 1 FOR UPDATE") { (_) throws(MariaDBError) in }
-            Issue.record("no error")
+            Issue.record("expected an error")
         } catch {
             guard case .contention(code: 1205, _) = error else { throw error }
         }
@@ -140,7 +140,7 @@ struct TransactionTests {
         #expect(try count(&connection) == 2)
     }
 
-    @Test("Of two transactions in a deadlock one gets contention")
+    @Test("In a deadlock of two transactions, one receives contention")
     func deadlock() async throws {
         let settings = try makeItems()
         let updates: @Sendable (SQL, SQL, DispatchSemaphore, DispatchSemaphore) -> MariaDBError? = {
@@ -171,7 +171,7 @@ struct TransactionTests {
         if case .contention(code: 1213, _)? = errors.first {} else { Issue.record("\(errors)") }
     }
 
-    @Test("Of two transactions in a deadlock of locking reads one gets contention")
+    @Test("In a deadlock of two locking reads, one receives contention")
     func deadlockOfReads() async throws {
         let settings = try makeItems()
         let reads: @Sendable (SQL, SQL, DispatchSemaphore, DispatchSemaphore) -> MariaDBError? = {
@@ -202,7 +202,7 @@ struct TransactionTests {
         if case .contention(code: 1213, _)? = errors.first {} else { Issue.record("\(errors)") }
     }
 
-    @Test("A wrong password is access denied, and the error names no account")
+    @Test("A wrong password is access denied, and the error does not name the account")
     func accessDenied() throws {
         let database = try ScratchDatabase.shared()
         var settings = database.settings(database: nil)
@@ -210,7 +210,7 @@ struct TransactionTests {
         settings.password = "secret-secret"
         do {
             _ = try Connection(settings)
-            Issue.record("connected")
+            Issue.record("expected an error")
         } catch {
             guard case .accessDenied = error else { throw error }
             #expect("\(error)" == "The database refuses access.")
@@ -221,7 +221,7 @@ struct TransactionTests {
         #expect(!dumped.contains("secret-secret"))
     }
 
-    @Test("Without a listener, connecting fails at once")
+    @Test("Without a listener, connecting fails immediately")
     func nobodyListens() throws {
         var settings = try ScratchDatabase.shared().settings(database: nil)
         settings.address = .unixSocket(path: "/nowhere/socket")
@@ -230,7 +230,7 @@ struct TransactionTests {
         #expect(ContinuousClock.now - start < .seconds(1))
     }
 
-    @Test("A connection killed in a transaction is unavailable, outside of one the outcome is unknown")
+    @Test("A connection killed in a transaction is unavailable; outside of one, the outcome is unknown")
     func killed() throws {
         let settings = try makeItems()
         var killer = try Connection(settings)
@@ -243,7 +243,7 @@ struct TransactionTests {
             while !connection.isHungUp { sched_yield() }
             do {
                 try connection.execute("DELETE FROM item")
-                Issue.record("no error")
+                Issue.record("expected an error")
             } catch {
                 switch error {
                 case .unavailable: #expect(isInTransaction)
@@ -257,7 +257,7 @@ struct TransactionTests {
         #expect(try count(&killer) == 2)
     }
 
-    @Test("Opening, failing and closing 300 times leaks nothing and never stops the program")
+    @Test("Opening, failing and closing 300 times leaks nothing and never terminates the program")
     func openFailClose() throws {
         let settings = try ScratchDatabase.shared().makeDatabase()
         var wrong = settings
@@ -278,7 +278,7 @@ struct TransactionTests {
     }
 }
 
-/// Runs blocking work on a thread of its own.
+/// Runs blocking work on its own thread.
 func onThread<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread {

@@ -21,9 +21,9 @@ struct DigestTests {
         #expect(computed.count == algorithm.byteCount)
     }
 
-    /// As hashlib of Python computes them; 64 bytes are a block of all three.
+    /// Computed with Python's hashlib; 64 bytes are a block of all three.
     @Test(
-        "Known answers around a block [365]",
+        "Known answers around a block size [365]",
         arguments: [
             (
                 1, "0cc175b9c0f1b6a831c399e269772661", "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8",
@@ -49,7 +49,7 @@ struct DigestTests {
         }
     }
 
-    /// As hashlib of Python and `rclone hashsum` compute them.
+    /// Computed with Python's hashlib and `rclone hashsum`.
     @Test(
         "Known answers of 1 GiB [365]",
         arguments: [
@@ -72,7 +72,7 @@ struct DigestTests {
 
     private static let mebibyte = [UInt8](repeating: 0x61, count: 1 << 20)
 
-    @Test("Any split of the input gives the same digest", arguments: DigestAlgorithm.allCases)
+    @Test("The digest does not depend on how the input is split", arguments: DigestAlgorithm.allCases)
     func splits(algorithm: DigestAlgorithm) {
         for length in [0, 1, 55, 56, 63, 64, 65, 127, 128, 129, 10_000] {
             let input = pattern(length)
@@ -85,7 +85,7 @@ struct DigestTests {
         }
     }
 
-    @Test("A finished digest starts over with nothing")
+    @Test("A finished digest starts over with an empty input")
     func restart() {
         var digest = IncrementalDigest(.md5)
         digest.update(Array("something else".utf8))

@@ -7,7 +7,7 @@ struct SealedBoxTests {
 
     private func makeKey() throws -> SealingKey { try SealingKey(RandomBytes.generate(count: 32)) }
 
-    @Test("A sealed record opens again, and has the stated length", arguments: [0, 1, 15, 16, 17, 1000, 100_000])
+    @Test("A sealed record can be opened, and has the stated length", arguments: [0, 1, 15, 16, 17, 1000, 100_000])
     func roundTrip(length: Int) throws {
         let key = try makeKey()
         let plaintext = [UInt8](repeating: 0x5A, count: length)
@@ -35,7 +35,7 @@ struct SealedBoxTests {
         }
     }
 
-    @Test("A record moved to another place does not open there")
+    @Test("A record moved to another place cannot be opened there")
     func moved() throws {
         let key = try makeKey()
         let record = try SealedBox.seal(Array("secret".utf8), key: key, additionalData: place)
@@ -58,7 +58,7 @@ struct SealedBoxTests {
         }
     }
 
-    @Test("A record of another version is rejected, whatever the rest of it is", arguments: [0, 2, 255] as [UInt8])
+    @Test("A record of another version is rejected, regardless of its contents", arguments: [0, 2, 255] as [UInt8])
     func otherVersion(version: UInt8) throws {
         let key = try makeKey()
         var record = try SealedBox.seal(Array("secret".utf8), key: key, additionalData: place)
@@ -70,7 +70,7 @@ struct SealedBoxTests {
         }
     }
 
-    @Test("After a change of keys old records open as long as the old key is kept")
+    @Test("After a key change, old records can be opened as long as the old key is kept")
     func rotation() throws {
         let (old, new) = (try makeKey(), try makeKey())
         let record = try SealedBox.seal(Array("secret".utf8), key: old, additionalData: place)
@@ -83,7 +83,7 @@ struct SealedBoxTests {
         }
     }
 
-    @Test("A key is read from base64, is refused in any other size, and never printed")
+    @Test("A key is read from base64, rejected in any other size, and never printed")
     func keys() throws {
         let text = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
         let key = try SealingKey(base64: " \(text)\n")
@@ -119,7 +119,7 @@ struct SealedBoxTests {
         for wrong in ["0", "0g", " 00", "é0"] { #expect([UInt8](hexadecimal: wrong) == nil) }
     }
 
-    @Test("Random bytes differ, and random UUIDs are of version 4 in upper case")
+    @Test("Random bytes differ, and random UUIDs have version 4 and upper case")
     func randomness() throws {
         #expect(try RandomBytes.generate(count: 16) != RandomBytes.generate(count: 16))
         #expect(try RandomBytes.generate(count: 0) == [])

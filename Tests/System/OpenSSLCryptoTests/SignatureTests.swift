@@ -4,7 +4,7 @@ import Posix
 import TestSupport
 import Testing
 
-/// Keys and signatures, both ways against the `openssl` command.
+/// Keys and signatures, checked against the `openssl` command in both directions.
 @Suite("Keys and signatures")
 struct SignatureTests {
     private let message = Array("What is signed.".utf8)
@@ -88,7 +88,7 @@ struct SignatureTests {
         #expect(members["kty"] == "EC")
     }
 
-    @Test("Keys of other sizes, curves and forms are refused")
+    @Test("Keys of other sizes, curves and forms are rejected")
     func refusedKeys() throws {
         let tool = try OpenSSLCommand()
         let curve = ["genpkey", "-algorithm", "EC", "-pkeyopt"]
@@ -142,7 +142,7 @@ struct SignatureTests {
 
     private func bytes(_ text: String?) throws -> [UInt8] { try #require([UInt8](base64URL: text ?? "=")) }
 
-    /// A signature as openssl writes it.
+    /// A signature in openssl's form.
     private func derSignature(_ signature: [UInt8], _ kind: SignatureKind) -> [UInt8] {
         guard kind == .es256 else { return signature }
         let numbers = [signature.prefix(32), signature.suffix(32)].map { number in
@@ -154,7 +154,7 @@ struct SignatureTests {
         return [0x30, UInt8(body.count)] + body
     }
 
-    /// A signature of openssl's as tokens have it.
+    /// An openssl signature in the form used by tokens.
     private func fixedSignature(_ signature: [UInt8], _ kind: SignatureKind) throws -> [UInt8] {
         guard kind == .es256 else { return signature }
         let firstLength = Int(signature[3])
@@ -167,7 +167,7 @@ struct SignatureTests {
     }
 }
 
-/// `openssl` at work in a folder of its own.
+/// Runs `openssl` in a separate folder.
 private struct OpenSSLCommand {
     private let folder: ScratchFolder
     private var path: String { folder.path }

@@ -6,7 +6,8 @@ struct StorableDigestTests {
     private static let input = (0..<1_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
 
     @Test(
-        "A computation goes on from its stored state, wherever it was interrupted", arguments: DigestAlgorithm.allCases,
+        "A computation continues from its stored state, wherever it was interrupted",
+        arguments: DigestAlgorithm.allCases,
         [0, 1, 63, 64, 65, 500, 1_000])
     func interruptions(algorithm: DigestAlgorithm, place: Int) throws {
         var first = StorableDigest(algorithm)
@@ -19,18 +20,18 @@ struct StorableDigestTests {
         #expect(first.finish() == IncrementalDigest.digest(of: Array(Self.input[..<place]), algorithm))
     }
 
-    @Test("What is no state is refused", arguments: DigestAlgorithm.allCases)
+    @Test("An invalid state is rejected", arguments: DigestAlgorithm.allCases)
     func invalidStates(algorithm: DigestAlgorithm) {
         let state = StorableDigest(algorithm).state
         #expect(StorableDigest(algorithm, state: state.dropLast()) == nil)
         #expect(StorableDigest(algorithm, state: state + [0]) == nil)
-        // More bytes in the buffer than it can hold: libcrypto would write behind it.
+        // A buffer length above its capacity, with which libcrypto would write beyond the buffer.
         #expect(StorableDigest(algorithm, state: [UInt8](repeating: 0xff, count: state.count)) == nil)
         #expect(StorableDigest(algorithm, state: []) == nil)
     }
 
     @Test(
-        "Dropbox's hash goes on from its stored state",
+        "Dropbox's hash continues from its stored state",
         arguments: [0, 1, 159, 160, 161, 4_194_303, 5_000_000])
     func composedHash(place: Int) throws {
         let input = [UInt8](repeating: 0x61, count: 5_000_000)

@@ -14,7 +14,7 @@ struct AtomicFileTests {
         try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
     }
 
-    @Test("A file is replaced with its permissions, and no other is touched, whatever its name")
+    @Test("A file is replaced with its permissions, without touching other files, whatever their names")
     func replaced() throws {
         for name in ["file.new", "file.new-"] { try Data(name.utf8).write(to: folder.url.appending(path: name)) }
 
@@ -27,7 +27,7 @@ struct AtomicFileTests {
         #expect(attributes[.posixPermissions] as? Int == 0o604)
     }
 
-    @Test("What cannot take the place of something leaves nothing behind")
+    @Test("A failed replacement leaves nothing behind")
     func refused() throws {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
 
@@ -36,7 +36,7 @@ struct AtomicFileTests {
         #expect(try names() == ["file"])
     }
 
-    @Test("Whether a folder can be written to is found out without making anything")
+    @Test("Checking whether a folder is writable creates nothing in it")
     func folders() throws {
         #expect(throws: Never.self) { try AtomicFile.requireWritableFolder(of: path) }
         #expect(throws: Never.self) { try AtomicFile.requireWritableFolder(of: "relative") }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Running other programs")
 struct ChildProcessTests {
-    @Test("Status and output are returned; a signal counts as 128 and its number")
+    @Test("Status and output are returned; a signal counts as 128 plus its number")
     func outcome() throws {
         let said = try ChildProcess.run(["sh", "-c", "echo out; echo err >&2; exit 3"])
         let killed = try ChildProcess.run(["sh", "-c", "kill -KILL $$"])
@@ -15,13 +15,13 @@ struct ChildProcessTests {
         #expect(killed.status == 128 + 9)
     }
 
-    @Test("A program that does not exist is an error, and one that reads gets end of file")
+    @Test("A program that does not exist is an error, and one that reads receives an end of file")
     func missing() throws {
         #expect(throws: PosixError.self) { try ChildProcess.run(["no-such-program-anywhere"]) }
         #expect(try ChildProcess.run(["cat"]).output == "")
     }
 
-    @Test("A program that takes longer than it may is killed, also if a child of it keeps the output open")
+    @Test("A program that exceeds its time is killed, even if a child keeps the output open")
     func limit() throws {
         let begin = ContinuousClock.now
         #expect(throws: PosixError(call: "sh", code: ETIMEDOUT)) {
@@ -31,12 +31,12 @@ struct ChildProcessTests {
         #expect(try ChildProcess.run(["echo", "done"], within: .seconds(20)).output == "done\n")
     }
 
-    @Test("Much output does not block")
+    @Test("A large output does not block")
     func large() throws {
         #expect(try ChildProcess.run(["head", "-c", "3000000", "/dev/zero"]).output.utf8.count >= 1 << 20)
     }
 
-    @Test("A running program is reported as such, can be signalled, and its end can be queried again")
+    @Test("A running program is reported as running, can be signalled, and its end can be queried again")
     func goesOn() throws {
         let input = Pipe()
         let program = try ChildProcess(["cat"], input: input.fileHandleForReading.fileDescriptor)
@@ -66,7 +66,7 @@ struct ChildProcessTests {
         #expect(killed.output.isEmpty)
     }
 
-    @Test("The end of a program is detected although a child of it keeps its descriptors open")
+    @Test("The end of a program is detected although its child keeps the descriptors open")
     func grandchild() throws {
         let input = Pipe()
         let output = Pipe()
@@ -77,25 +77,25 @@ struct ChildProcessTests {
 
         #expect(try program.wait() == 4)
 
-        // The grandchild is alive until its input ends; then nobody has the output open any more.
+        // The grandchild lives until its input ends; then the output has no writers left.
         try input.fileHandleForWriting.write(contentsOf: Data("still here".utf8))
         try input.fileHandleForWriting.close()
         #expect(try output.fileHandleForReading.readToEnd() == Data("still here".utf8))
     }
 
-    @Test("A program gets the three standard descriptors and no other")
+    @Test("A program receives only the three standard descriptors")
     func descriptors() throws {
-        // Pipes of Foundation's may be inherited.
+        // Foundation's pipes are inheritable.
         let others = (0..<5).map { _ in Pipe() }
         defer { for other in others { try? other.fileHandleForWriting.close() } }
 
-        // A second command, so that the shell stays and another process lists what it has open.
+        // The second command keeps the shell running while another process lists its descriptors.
         let open = try ChildProcess.run(["sh", "-c", "ls /proc/$$/fd; true"]).output
 
         #expect(open == "0\n1\n2\n")
     }
 
-    @Test("Many end at once while others start and continue")
+    @Test("Many programs end at once while others start and continue")
     func manyAtOnce() throws {
         let input = Pipe()
         let outcomes = concurrently(4) { number -> [ChildProcess] in

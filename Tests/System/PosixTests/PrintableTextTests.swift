@@ -5,7 +5,7 @@ import Testing
 @Suite("Text for terminals")
 struct PrintableTextTests {
     @Test(
-        "What orders a terminal about, turns a line around or is not seen is escaped",
+        "Characters that control the terminal, reverse a line or are invisible are escaped",
         arguments: [
             ("\u{1b}[2J\u{1b}]0;title\u{7}", #"\u{1b}[2J\u{1b}]0;title\u{7}"#),
             ("two\nlines\r\nthree\ttabs", #"two\u{a}lines\u{d}\u{a}three\u{9}tabs"#),
@@ -20,7 +20,7 @@ struct PrintableTextTests {
     }
 
     @Test(
-        "Names of all languages stay as they are",
+        "Names in all languages are unchanged",
         arguments: [
             "Alice “A.” Example", "Zoë Ångström", "Владимир", "愛 리사", "עדה", "عمر", "❤️🚀", "e\u{301}", #"back\slash"#,
         ])
@@ -34,7 +34,7 @@ struct PrintableTextTests {
         #expect(PrintableText.lines(["one\nor two", "", "three"]) == "one\\u{a}or two\n\nthree")
     }
 
-    @Test("JSON keeps its meaning, also beyond the Basic Multilingual Plane")
+    @Test("JSON keeps its meaning, even beyond the Basic Multilingual Plane")
     func json() throws {
         let value = ["name": "\u{1b}[31m\u{7f}\u{9b}\n\u{202e}\u{e0041}é"]
         let json = String(decoding: try JSONEncoder().encode(value), as: UTF8.self)

@@ -10,7 +10,7 @@ import Testing
 struct WorkerPoolTests {
     init() { Signals.prepareWaking() }
 
-    @Test("Time without progress counts only while a request is handled, and not while waiting for a phone")
+    @Test("Time without progress counts only while a request is handled, not while waiting for a client")
     func progress() async throws {
         let steps = (0..<4).map { _ in DispatchSemaphore(value: 0) }
         let pool = try WorkerPool(.fixed(1), name: "test") { worker in
@@ -25,17 +25,17 @@ struct WorkerPoolTests {
         #expect(pool.longestTimeWithoutProgress == .zero)
 
         steps[0].signal()
-        try await eventually("the time counts") { pool.longestTimeWithoutProgress > .milliseconds(20) }
+        try await eventually("the time is counted") { pool.longestTimeWithoutProgress > .milliseconds(20) }
         steps[1].signal()
-        try await eventually("the phone's time does not") { pool.longestTimeWithoutProgress == .zero }
+        try await eventually("the client's time is not counted") { pool.longestTimeWithoutProgress == .zero }
         steps[2].signal()
-        try await eventually("it counts again") { pool.longestTimeWithoutProgress > .milliseconds(20) }
+        try await eventually("the time is counted again") { pool.longestTimeWithoutProgress > .milliseconds(20) }
         #expect(!pool.hasLostWorkers)
         steps[3].signal()
-        try await eventually("a thread that has ended is missed") { pool.hasLostWorkers }
+        try await eventually("an ended thread is detected") { pool.hasLostWorkers }
     }
 
-    @Test("Threads that were told to end do not count as lost; one that does not end in time is reported")
+    @Test("Threads that were asked to end do not count as lost; one that does not end in time is reported")
     func drain() throws {
         let obstacle = DispatchSemaphore(value: 0)
         let pool = try WorkerPool(.fixed(3), name: "test") { worker in
@@ -49,7 +49,7 @@ struct WorkerPoolTests {
         #expect(!pool.hasLostWorkers)
     }
 
-    @Test("After shutdown no thread is left in the libraries' clean-up code")
+    @Test("After shutdown, no thread is still in a library's clean-up code")
     func endOfThreads() throws {
         var key = pthread_key_t()
         let isMade = unsafe pthread_key_create(&key) { _ in
@@ -67,7 +67,7 @@ struct WorkerPoolTests {
         #expect(endedThreads.load(ordering: .relaxed) == 20)
     }
 
-    /// A queue of which each thread takes one thing at a time.
+    /// A queue from which each thread takes one item at a time.
     private final class Work: Sendable {
         private let things = Mutex(0)
         let served = Atomic(0)
@@ -96,7 +96,7 @@ struct WorkerPoolTests {
         }
     }
 
-    @Test("There are as many threads as are busy, and some that wait; never more than the maximum, and all is done")
+    @Test("The pool has all busy threads plus spare ones, up to the maximum, and completes all work")
     func growth() async throws {
         let work = Work()
         let pool = try work.pool(.init(spare: 2, maximum: 10))
@@ -105,7 +105,7 @@ struct WorkerPoolTests {
         work.add(3)
         try await eventually("three are busy") { !work.isLeft && pool.count == 5 }
         work.add(20)
-        try await eventually("as many as may are busy") { pool.count == 10 }
+        try await eventually("the maximum number is busy") { pool.count == 10 }
         #expect(work.isLeft)
         work.holdsUp.store(false, ordering: .releasing)
 
@@ -115,7 +115,7 @@ struct WorkerPoolTests {
         #expect(pool.count == 0 && !pool.hasLostWorkers)
     }
 
-    @Test("Threads that were not needed for a while end; those that wait in any case, and busy ones, stay")
+    @Test("Threads that have been idle for a while end; spare and busy threads stay")
     func shrinking() async throws {
         let work = Work()
         let pool = try work.pool(.init(spare: 2, maximum: 20), reviewInterval: .milliseconds(20))
@@ -134,11 +134,11 @@ struct WorkerPoolTests {
         }
         #expect(!pool.hasLostWorkers)
         work.add(10)
-        try await eventually("those that are left go on") { work.served.load(ordering: .relaxed) == 25 }
+        try await eventually("the remaining threads continue") { work.served.load(ordering: .relaxed) == 25 }
         #expect(pool.drain(within: .seconds(30)))
     }
 
-    @Test("If the system creates no more threads that is told, and those that there are go on")
+    @Test("If the system creates no more threads, this is reported, and existing threads continue")
     func refusal() async throws {
         await #expect(processExitsWith: .success) {
             Signals.prepareWaking()
@@ -147,7 +147,7 @@ struct WorkerPoolTests {
             let pool = try WorkerPool(
                 .init(spare: 1, maximum: 10), name: "test", stackBytes: 1 << 30, failed: count
             ) { worker in
-                // The process may have no more memory than it has, and a little.
+                // Limits the process to its current memory plus a little.
                 let pages = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ").first
                 let bytes = rlim_t(pages.flatMap { UInt64($0) } ?? 0) * 4_096 + (64 << 20)
                 var limit = rlimit(rlim_cur: bytes, rlim_max: bytes)
@@ -156,7 +156,7 @@ struct WorkerPoolTests {
                 while !worker.isToEnd { Pause.sleep(.milliseconds(1)) }
             }
             while served.number.load(ordering: .relaxed) < 2 { Pause.sleep(.milliseconds(1)) }
-            // The second attempt would have been within a second.
+            // A second attempt would have followed within a second.
             #expect(failures.number.load(ordering: .relaxed) == 1)
             #expect(pool.count == 1)
             #expect(pool.drain(within: .seconds(30)))
