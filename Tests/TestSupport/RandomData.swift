@@ -1,6 +1,6 @@
-/// Data that no test can have met before.
+/// Random data that are new to every test.
 public enum RandomData {
-    /// So many random bytes.
+    /// Returns `count` random bytes.
     public static func bytes(_ count: Int) -> [UInt8] {
         var generator = SystemRandomNumberGenerator()
         var bytes: [UInt8] = []
