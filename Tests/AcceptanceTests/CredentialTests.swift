@@ -9,7 +9,8 @@ struct CredentialTests {
     init() throws { server = try TestServer.shared() }
 
     @Test(
-        "An invalid token gets 401 at every level that needs one [17] [27] [58] [F32]", arguments: ["Google", "Facebook"])
+        "An invalid token gets 401 at every level that needs one [17] [27] [58] [F32]",
+        arguments: ["Google", "Facebook"])
     func junkToken(type: String) throws {
         let headers = [
             ("X-token-type", "\(type)Token"), ("access_token", "junk-\(UUID().uuidString)"),

@@ -77,7 +77,8 @@ struct HealthTests {
     }
 
     @Test(
-        "Paths match case-sensitively and completely [7]", arguments: ["/healthcheck/", "/HealthCheck/more", "/HealthChec", "/"])
+        "Paths match case-sensitively and completely [7]",
+        arguments: ["/healthcheck/", "/HealthCheck/more", "/HealthChec", "/"])
     func exactPaths(path: String) throws {
         expectError(try server.address.perform(HTTPCall("GET", path)), 404)
     }

@@ -57,7 +57,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("A file is delivered completely although its drive reports a different size", arguments: [1_000, 600_000])
+        @Test("A file is delivered completely although its drive reports a wrong size", arguments: [1_000, 600_000])
         func otherSize(bytes: Int) throws {
             let file = TestFile(randomBytes: bytes)
             let changed = TestFile(randomBytes: bytes + 7)

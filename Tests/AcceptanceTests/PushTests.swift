@@ -160,7 +160,7 @@ struct PushTests {
             Set(try server.sandbox.requests(since: since).compactMap { $0.path?.text })
         }
         try await eventually("both tokens were tried") {
-        try asked().isSuperset(of: ["/3/device/\(dead)", "/3/device/\(alive)"])
+            try asked().isSuperset(of: ["/3/device/\(dead)", "/3/device/\(alive)"])
         }
         try server.sandbox.script(pushToken: dead)
         try server.sandbox.script(pushToken: alive)
