@@ -34,7 +34,7 @@ struct AdmissionTests {
         #expect(reply.headers.filter { $0.name.lowercased() == "syncserver-version" }.count == 1)
     }
 
-    @Test("Readers and non-members get the reply immediately as well")
+    @Test("Readers and non-members also get the reply immediately")
     func noPermission() throws {
         let alice = try server.signUpOwningUser()
         let reader = try alice.newMember(.read, provider: .google, name: "Reader")

@@ -32,7 +32,7 @@ struct DeletionTests {
         #expect(index.file(file)?.deleted?.bool == true)
         #expect(index.file(file)?.fileVersion?.integer == 0)
         #expect(index.file(file)?.deviceUUID?.text == alice.device)
-        try await eventually("the object is gone") { try alice.stored(file).isEmpty }
+        try await eventually("the object is deleted") { try alice.stored(file).isEmpty }
     }
 
     @Test("A repeated deletion stages one row [166]")
@@ -131,7 +131,7 @@ struct DeletionTests {
         try phone.deleteAndCommit(file, masterVersion: 1)
 
         #expect(try alice.index().file(file)?.deleted?.bool == true)
-        try await eventually("the object is gone") { try alice.stored(file).isEmpty }
+        try await eventually("the object is deleted") { try alice.stored(file).isEmpty }
     }
 
     @Test("Deletions in an unknown group, or another user's, are rejected [174] [175]")

@@ -146,7 +146,7 @@ extension PrivateStackTests {
             #expect(try confirm(upload, file, alice).messageParameters == reply.messageParameters)
             #expect(try alice.commitStaged(masterVersion: 0) == 1)
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
-            try await eventually("there is one object") { try alice.stored(file).count == 1 }
+            try await eventually("one object exists") { try alice.stored(file).count == 1 }
             let intents = "SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject' AND user_id = \(alice.userID)"
             #expect(try server.askDatabase(intents) == "0")
             // The address cannot be used again.
@@ -175,7 +175,7 @@ extension PrivateStackTests {
                 #expect(try confirm(begun, file, alice).status == 200)
                 #expect(try alice.commitStaged(masterVersion: master) == 1)
                 expectDownload(try alice.download(file, masterVersion: master + 1), of: file)
-                try await eventually("there is one object") { try alice.stored(file).count == 1 }
+                try await eventually("one object exists") { try alice.stored(file).count == 1 }
             }
             // Only the late request's reservation is deleted.
             let intents = "SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject' AND user_id = \(alice.userID)"

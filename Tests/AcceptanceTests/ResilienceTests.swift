@@ -101,7 +101,7 @@ extension PrivateStackTests {
             try await eventually("service resumes") { try server.call("GET", "HealthCheck").status == 200 }
             #expect(try alice.stagedUploads().isEmpty)
             try alice.publish(file, masterVersion: 0)
-            try await eventually("there is one object") { try alice.stored(file).count == 1 }
+            try await eventually("one object exists") { try alice.stored(file).count == 1 }
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
@@ -128,7 +128,7 @@ extension PrivateStackTests {
             #expect(try alice.stored(file).isEmpty)
             try alice.publish(file, masterVersion: 0)
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
-            try await eventually("there is one object") { try alice.stored(file).count == 1 }
+            try await eventually("one object exists") { try alice.stored(file).count == 1 }
         }
 
         @Test("SIGTERM lets a responder finish its upload before it ends")

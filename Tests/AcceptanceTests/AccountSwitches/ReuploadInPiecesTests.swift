@@ -41,7 +41,7 @@ struct ReuploadInPiecesTests {
         expectDownload(try move.after.download(file, masterVersion: 2), of: file)
         #expect(try move.after.index().masterVersion == known.masterVersion)
         #expect(try move.status(id).json?.numberDone?.integer == 1)
-        try await eventually("nothing else is left there") {
+        try await eventually("no other object is left") {
             try server.sandbox.files(of: move.after.account).filter { $0.name.contains(file.uuid) }.count == 1
         }
         #expect(try server.address.perform(rest).messageParameters?.result?.text == "stored", "repeated")

@@ -91,7 +91,7 @@ struct SwitchProposalTests {
         expectError(refused, 409)
         #expect(refused.json?.code?.text == "switch_in_progress")
         #expect(refused.json?.switchId?.text == id)
-        #expect(try move.begin().json?.switchId?.text == id, "a repeated request joins as well")
+        #expect(try move.begin().json?.switchId?.text == id, "a repeated request also joins")
     }
 
     @Test("Users who own files or host others cannot switch to an account without storage; all others can")

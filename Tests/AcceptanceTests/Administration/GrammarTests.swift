@@ -123,7 +123,7 @@ struct GrammarTests {
         }
     }
 
-    // MARK: New ones
+    // MARK: New names
 
     @Test("backup list shows the backups of a folder with their times, ages and sizes")
     func backupList() throws {

@@ -280,7 +280,7 @@ extension PrivateStackTests {
             #expect(try host.doctor().first?.contains("[::1]:\(host.port)") == true)
         }
 
-        @Test("Metrics that do not answer, or that lack a role, are found")
+        @Test("Metrics that do not answer or omit a role are found")
         func metrics() async throws {
             try await host.startNginx()
             let page = host.metrics
