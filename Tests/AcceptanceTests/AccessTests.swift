@@ -3,16 +3,16 @@ import SyncProtocol
 import TestSupport
 import Testing
 
-/// Every endpoint and every kind of caller, as the table of endpoints has them.
+/// Calls every endpoint as every kind of caller, and compares the replies with the table of endpoints.
 @Suite("Permissions")
 struct AccessTests {
-    /// Who asks.
+    /// A kind of caller.
     enum Caller: CaseIterable {
         /// Without credentials.
         case nobody
-        /// With good credentials, but no user.
+        /// With valid credentials, but not a user yet.
         case newcomer
-        /// A user who is no member of the group.
+        /// A user who is not a member of the group.
         case stranger
         case reader, writer, admin
 
@@ -26,14 +26,14 @@ struct AccessTests {
         }
     }
 
-    /// What they get.
+    /// The status and error code of a reply.
     struct Answer: Equatable {
         var status: Int
         var code: String?
         static let served = Answer(status: 200)
     }
 
-    /// The whole of the rules.
+    /// The complete rules.
     private static func expected(_ route: EndpointRoute, _ caller: Caller) -> Answer {
         switch (route.endpoint, caller) {
         case (.appleNotifications, _): return Answer(status: 400, code: "parameter_out_of_range")
@@ -45,7 +45,7 @@ struct AccessTests {
             (.redeemSharingInvitation, .admin):
             return Answer(status: 409, code: "already_member")
         case (.uploadOptions, _): return Answer(status: 204, code: nil)
-        // An upload is its user's, whatever the group.
+        // An upload belongs to its user, regardless of the group.
         case (.getUploadOffset, _), (.appendToUpload, _), (.abandonUpload, _):
             return Answer(status: 404, code: "upload_unknown")
         case (.beginAccountSwitch, _), (.undoAccountSwitch, _), (.revokeDeviceGrants, _):
@@ -67,7 +67,8 @@ struct AccessTests {
         }
     }
 
-    /// A well-formed request that does no harm to the others' part: a stale master version, where there is one.
+    /// The parameters of a well-formed request that does not affect the other callers: where the endpoint takes a
+    /// master version, it is stale.
     private func parameters(_ endpoint: EndpointName, _ group: TestUser, _ invitation: String) -> [String: String?] {
         let inGroup: [String: String?] = ["sharingGroupUUID": group.group]
         let stale = inGroup.merging(["masterVersion": "77"]) { $1 }
@@ -106,7 +107,7 @@ struct AccessTests {
     }
 
     @Test(
-        "Each endpoint serves whom the table says, and tells all others why not",
+        "Each endpoint serves the callers that the table allows, and rejects all others with the expected code",
         arguments: EndpointName.allCases.filter { !$0.route.isDebugOnly })
     func access(endpoint: EndpointName) throws {
         let server = try TestServer.shared()
@@ -134,7 +135,7 @@ struct AccessTests {
             let answer = Answer(status: reply.status, code: code)
             #expect(answer == Self.expected(route, caller), "\(endpoint) of \(caller): \(reply)")
         }
-        // Three have joined beforehand, and nobody has done anything to the group since but come or go.
+        // Three members joined beforehand; since then, the group changes only when somebody joins or leaves.
         let changes: Int64 =
             switch endpoint {
             case .removeUser: 3

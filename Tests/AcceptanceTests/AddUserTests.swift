@@ -18,7 +18,7 @@ struct AddUserTests {
         #expect(reply.json?.userId?.integer == alice.userID)
     }
 
-    @Test("The user's files are stored in the given folder [50]")
+    @Test("The user's files are stored in the requested folder [50]")
     func folder() throws {
         let alice = try server.signUpOwningUser(folder: "Ali's Photos & \\more")
         let file = TestFile()
@@ -35,7 +35,7 @@ struct AddUserTests {
         let configuration = try InitialFile(of: server)
         let alice = try server.signUpOwningUser()
 
-        try await eventually("the warning file is there") {
+        try await eventually("the warning file exists") {
             try server.sandbox.files(of: alice.account).contains { $0.name == configuration.name }
         }
         let contents = try server.sandbox.contents(of: configuration.name, in: alice.account)
@@ -54,13 +54,13 @@ struct AddUserTests {
         expectJSON(reply)
 
         let later = try server.signUpOwningUser()
-        try await eventually("a later user's warning file is there") {
+        try await eventually("a later user's warning file exists") {
             try server.sandbox.files(of: later.account).contains { $0.name == configuration.name }
         }
         #expect(try server.sandbox.contents(of: configuration.name, in: early.account) == own)
     }
 
-    @Test("The first group has the given name [52]", arguments: ["Family", "Tom & Jerry + 100%", "Zoë's 🐱"])
+    @Test("The first group has the requested name [52]", arguments: ["Family", "Tom & Jerry + 100%", "Zoë's 🐱"])
     func groupName(name: String) throws {
         let alice = try server.signUpOwningUser(groupName: name)
 
@@ -72,14 +72,14 @@ struct AddUserTests {
         #expect(groups.first?.deleted?.bool == false)
     }
 
-    @Test("Without a name the group has none [53]")
+    @Test("Without a name in the request, the group has none [53]")
     func noGroupName() throws {
         let alice = try server.signUpOwningUser()
 
         #expect(try alice.groups().group(alice.group)?.names.contains("sharingGroupName") == false)
     }
 
-    @Test("A second AddUser is refused, with and without parameters [54]")
+    @Test("A second AddUser is rejected, with and without parameters [54]")
     func existingUser() throws {
         let alice = try server.signUpOwningUser()
 
@@ -90,7 +90,7 @@ struct AddUserTests {
         #expect(try alice.groups().groups.count == 1)
     }
 
-    @Test("The same AddUser again, after a lost reply, returns the same id")
+    @Test("An AddUser repeated after a lost reply returns the same id")
     func repeated() throws {
         let alice = try server.signUpOwningUser(groupName: "Once")
 
@@ -103,7 +103,7 @@ struct AddUserTests {
         #expect(try alice.groups().groups.count == 1)
     }
 
-    @Test("The same AddUser twice at once creates one user")
+    @Test("Two simultaneous identical AddUser requests create one user")
     func simultaneous() async throws {
         let alice = try server.newcomer()
         let parameters: [String: String?] = ["sharingGroupUUID": alice.group, "cloudFolderName": alice.folder]
@@ -116,7 +116,7 @@ struct AddUserTests {
         #expect(try alice.groups().groups.count == 1)
     }
 
-    @Test("A group that somebody else has already is refused, and no user is left behind [66]")
+    @Test("A UUID of another user's group is rejected, and no user is left behind [66]")
     func groupExists() throws {
         let alice = try server.signUpOwningUser()
         let mallory = try server.newcomer(name: "Mallory")
@@ -128,7 +128,7 @@ struct AddUserTests {
         expectError(try mallory.checkCredentials(), 401)
     }
 
-    @Test("A Google user must name a folder [64]")
+    @Test("A Google user must specify a folder [64]")
     func folderMissing() throws {
         let alice = try server.newcomer()
 
@@ -136,7 +136,7 @@ struct AddUserTests {
         expectError(try alice.checkCredentials(), 401)
     }
 
-    @Test("A Facebook account cannot sign up by itself [65]")
+    @Test("A Facebook account cannot sign up without an invitation [65]")
     func sharingAccount() throws {
         let bob = try server.newcomer(.facebook)
 
@@ -146,7 +146,7 @@ struct AddUserTests {
     }
 
     @Test(
-        "Names with apostrophes, quotes and emoji are kept [68] [F1]",
+        "Names with apostrophes, quotes and emoji are stored unchanged [68] [F1]",
         arguments: ["Conan O'Brien", "a\"b\\c'--", "李 🐱"])
     func names(name: String) throws {
         let alice = try server.signUpOwningUser(name: name)
@@ -157,7 +157,7 @@ struct AddUserTests {
     }
 }
 
-/// The warning file that the stack's configuration asks for.
+/// The warning file in the stack's configuration.
 struct InitialFile {
     let name: String
     let contents: String

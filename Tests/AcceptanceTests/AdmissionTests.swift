@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Transfers that are rejected before their body")
+@Suite("Transfers rejected before their body")
 struct AdmissionTests {
     let server: TestServer
 
@@ -34,7 +34,7 @@ struct AdmissionTests {
         #expect(reply.headers.filter { $0.name.lowercased() == "syncserver-version" }.count == 1)
     }
 
-    @Test("Readers and non-members get the reply immediately as well")
+    @Test("Readers and non-members also get the reply immediately")
     func noPermission() throws {
         let alice = try server.signUpOwningUser()
         let reader = try alice.newMember(.read, provider: .google, name: "Reader")
@@ -51,7 +51,7 @@ struct AdmissionTests {
     }
 
     @Test(
-        "A phone that sends all of a large body all the same gets its reply by HTTP/2 and HTTP/1.1",
+        "A phone that nevertheless sends a large body completely gets its reply over HTTP/2 and HTTP/1.1",
         arguments: [Request.HTTPVersion.http11, .http2])
     func wholeBody(version: Request.HTTPVersion) throws {
         let alice = try server.signUpOwningUser()
@@ -72,7 +72,7 @@ struct AdmissionTests {
         }
     }
 
-    @Test("A chunked upload is 411, every time")
+    @Test("A chunked upload always gets 411")
     func chunked() throws {
         let alice = try server.signUpOwningUser()
         for _ in 0..<40 {
@@ -89,9 +89,9 @@ struct AdmissionTests {
 }
 
 extension PrivateStackTests {
-    @Suite("Downloads that need no admission")
+    @Suite("Downloads without admission")
     struct UnaskedDownloadTests {
-        @Test("Somebody who is remembered downloads while no process of the role api replies")
+        @Test("A user whose sign-in is cached can download while no process of the api role replies")
         func withoutRoleAPI() throws {
             let server = try TestServer(try PrivateStack("unasked", responders: 1))
             let alice = try server.signUpOwningUser()
@@ -106,7 +106,7 @@ extension PrivateStackTests {
             defer { for process in processes { process.thaw() } }
 
             for _ in 0..<3 { expectDownload(try alice.download(file, masterVersion: 1), of: file) }
-            // What the admission would have checked is checked nevertheless.
+            // The transfer role performs the checks of the admission itself.
             expectError(
                 try alice.download(file, masterVersion: 1, group: stranger.group), 410, goneReason: "userRemoved")
             expectError(try alice.download(TestFile("none"), masterVersion: 1), 404)

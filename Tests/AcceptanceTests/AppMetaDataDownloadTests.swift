@@ -30,7 +30,7 @@ struct AppMetaDataDownloadTests {
         }
     }
 
-    @Test("Unknown groups, groups of others, and a file of others through one's own group [154] [158] [159]")
+    @Test("Unknown groups, other users' groups, and another group's file through one's own group [154] [158] [159]")
     func foreignGroups() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")
@@ -45,7 +45,7 @@ struct AppMetaDataDownloadTests {
         }
     }
 
-    @Test("Each version is returned while it is current, also to a reader [155] [156]")
+    @Test("Each version is returned while it is current, including to a reader [155] [156]")
     func versions() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.read)
@@ -63,7 +63,7 @@ struct AppMetaDataDownloadTests {
         expectError(try bob.downloadMetadata(of: file, version: 0, masterVersion: 3), 409)
     }
 
-    @Test("A next file version without metadata leaves the old ones [157]")
+    @Test("A next file version without metadata keeps the old metadata [157]")
     func untouched() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -75,7 +75,7 @@ struct AppMetaDataDownloadTests {
         #expect(reply.json == .object(["appMetaData": .string("stays")]))
     }
 
-    @Test("A deleted file has none, and a stale caller gets only the master version [161]")
+    @Test("A deleted file has no metadata, and a stale caller gets only the master version [161]")
     func deletedAndStale() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()

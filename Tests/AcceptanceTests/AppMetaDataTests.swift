@@ -8,7 +8,7 @@ struct AppMetaDataTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("The first metadata have version 0, from any device, and others read them [136]")
+    @Test("The first metadata have version 0, from any device, and others can read them [136]")
     func first() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -39,7 +39,7 @@ struct AppMetaDataTests {
         #expect(try alice.stagedUploads().isEmpty)
     }
 
-    @Test("Metadata that are committed are followed by the next version only [137]")
+    @Test("After committed metadata, only the next version is accepted [137]")
     func wrongNext() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -52,7 +52,7 @@ struct AppMetaDataTests {
         }
     }
 
-    @Test("New metadata are returned by both kinds of download, and nothing else of the file changes [138] [139] [140]")
+    @Test("Both kinds of download return new metadata; the rest of the file stays unchanged [138] [139] [140]")
     func next() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -92,7 +92,7 @@ struct AppMetaDataTests {
         }
     }
 
-    @Test("Unknown groups and those of others accept no metadata [143] [144]")
+    @Test("Unknown groups and other users' groups accept no metadata [143] [144]")
     func foreignGroups() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")
@@ -107,7 +107,7 @@ struct AppMetaDataTests {
         expectError(try alice.changeMetadata(of: file, TestMetadata(0, "x"), masterVersion: 0), 404)
     }
 
-    @Test("Without metadata the request is refused as input [146] [F6]")
+    @Test("A request without metadata is rejected as invalid input [146] [F6]")
     func missing() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -126,7 +126,7 @@ struct AppMetaDataTests {
         expectError(broken, 400)
     }
 
-    @Test("The same metadata twice, one after the other or at once, are one row [147]")
+    @Test("The same metadata sent twice, consecutively or simultaneously, are one row [147]")
     func twice() async throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -141,7 +141,7 @@ struct AppMetaDataTests {
         #expect(try alice.commitStaged(masterVersion: 1) == 1)
     }
 
-    @Test("Stale metadata get the current master version, and nothing is staged [148]")
+    @Test("Stale metadata return the current master version, and nothing is staged [148]")
     func stale() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -168,7 +168,7 @@ struct AppMetaDataTests {
         #expect(entry.fileVersion == nil && entry.mimeType == nil && entry.appMetaData == nil)
     }
 
-    @Test("A reader may not change metadata; a writer may change those of another's file")
+    @Test("A reader may not change metadata; a writer may change those of another user's file")
     func permissions() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -196,7 +196,7 @@ struct AppMetaDataTests {
 
         expectStale(try phone.commit(masterVersion: 1), 2)
         expectError(try phone.commit(masterVersion: 2), 409)
-        // The next version takes the place of the row that lost.
+        // The next version replaces the rejected row.
         try phone.stageMetadata(of: file, TestMetadata(1, "merged"), masterVersion: 2)
         #expect(try phone.commitStaged(masterVersion: 2) == 1)
 

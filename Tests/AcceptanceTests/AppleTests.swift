@@ -14,7 +14,7 @@ struct AppleTests {
             "POST", "AppleNotifications", headers: [(name: "Content-Type", value: "application/json")], body: body)
     }
 
-    @Test("A new user joins by invitation, is listed by name, works with files, and CheckCreds knows them [41] [F44]")
+    @Test("A new user can join by invitation, is listed by name, can use files, and passes CheckCreds [41] [F44]")
     func joins() throws {
         let alice = try server.signUpOwningUser()
         let ann = try alice.newMember(.write, provider: .apple)
@@ -30,12 +30,12 @@ struct AppleTests {
         #expect(try ann.groups().group(alice.group)?.cloudStorageType?.text == "Google")
         let members = try alice.groups().group(alice.group)?.sharingGroupUsers?.array ?? []
         #expect(members.contains { $0.userId == .integer(ann.userID) && $0.name?.text == ann.account.name })
-        // The code was exchanged once, and what came of it serves for a day.
+        // The code was exchanged once, and the result is valid for a day.
         #expect(
             try server.sandbox.account(ann.account.id).headers.contains { $0.name == "SyncServer-authorization-code" })
     }
 
-    @Test("The same person on Android, where the app has another identifier, is the same user")
+    @Test("The same person on Android, where the app has a different identifier, is the same user")
     func otherPlatform() throws {
         let alice = try server.signUpOwningUser()
         let ann = try alice.newMember(.write, provider: .apple)
@@ -53,10 +53,10 @@ struct AppleTests {
         expectError(try ann.call("POST", "AddUser", ["sharingGroupUUID": ann.group]), 409)
     }
 
-    @Test("An expired identity token remains valid for the user who presented it before, and for nobody else")
+    @Test("An expired identity token stays valid only for the user who presented it before")
     func expiredToken() async throws {
         let alice = try server.signUpOwningUser()
-        // Five seconds of its last minute, which is the leeway, are left.
+        // Five seconds of the leeway of one minute are left.
         let nearlyOver = try server.newcomer(.apple)
         let token = try server.sandbox.identityToken(
             of: nearlyOver.account, ["secondsOld": 655, "lifeSeconds": 600])
@@ -66,7 +66,7 @@ struct AppleTests {
         ann.group = alice.group
 
         let end = Date(timeIntervalSinceNow: 7)
-        try await eventually("the token is past its end", within: .seconds(20)) { Date() > end }
+        try await eventually("the token has expired", within: .seconds(20)) { Date() > end }
 
         expectJSON(try ann.checkCredentials())
         expectJSON(try ann.call("GET", "Index", ["sharingGroupUUID": alice.group]))
@@ -81,7 +81,7 @@ struct AppleTests {
     }
 
     @Test(
-        "Identity tokens of other issuers, for other apps, from the future or signed by other keys are a 401",
+        "Identity tokens of other issuers, for other apps, from the future or signed with other keys get 401",
         arguments: [
             ["audience": "com.example.other"], ["issuer": "https://accounts.google.com"], ["key": "unknown"],
             ["secondsOld": "-300"], ["audience": ""],
@@ -98,7 +98,7 @@ struct AppleTests {
         expectError(try odd.call("GET", "Index"), 401)
     }
 
-    @Test("Changed and unsigned identity tokens are a 401")
+    @Test("Modified and unsigned identity tokens get 401")
     func tampered() throws {
         let alice = try server.signUpOwningUser()
         let ann = try alice.newMember(.read, provider: .apple)
@@ -140,7 +140,7 @@ struct AppleTests {
         expectJSON(try eve.redeem(invitation))
     }
 
-    @Test("A withdrawal of consent at Apple removes the user, with the event as a string or an object; once")
+    @Test("Withdrawing consent at Apple removes the user once, with the event as a string or an object")
     func notices() throws {
         let alice = try server.signUpOwningUser()
         for form in ["text", "object"] {
@@ -159,7 +159,7 @@ struct AppleTests {
         }
     }
 
-    @Test("Forged notifications, and those for other apps, are a 401; irrelevant ones are a 200")
+    @Test("Forged notifications, and those for other apps, get 401; irrelevant ones get 200")
     func otherNotices() throws {
         let alice = try server.signUpOwningUser()
         let ann = try alice.newMember(.write, provider: .apple)

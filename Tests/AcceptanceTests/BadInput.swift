@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// One request that is wrong in one way, and the statuses that say so.
+/// A request with one mistake, and the statuses that report it.
 struct BadInput: Sendable, CustomTestStringConvertible {
-    /// Who sends it.
+    /// The sender of the request.
     enum Sender: Sendable {
         case nobody
         case owner
@@ -16,7 +16,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
     var sender: Sender
     var method: String
     var path: String
-    /// Names and values; values are already encoded, with `{group}` and the like to be filled in.
+    /// Names and encoded values, with placeholders such as `{group}`.
     var query: [(name: String, value: String)]
     /// Replaces (or, if nil, removes) a header of the sender.
     var headers: [String: String?] = [:]
@@ -24,16 +24,16 @@ struct BadInput: Sendable, CustomTestStringConvertible {
     var statuses: [Int]
 }
 
-/// An endpoint and a request to it that would be right.
+/// An endpoint and a valid request to it.
 struct GoodRequest: Sendable {
     let method: String
     let name: String
     let sender: BadInput.Sender
     let query: [(name: String, value: String)]
-    /// Names of the parameters that may not be left out.
+    /// Names of the required parameters.
     let required: [String]
 
-    /// A variant that is wrong.
+    /// Returns an invalid variant.
     func bad(
         _ what: String, query: [(name: String, value: String)]? = nil, headers: [String: String?] = [:],
         _ statuses: Int...
@@ -44,7 +44,7 @@ struct GoodRequest: Sendable {
             body: name == "UploadFile" ? TestFile().contents : nil, statuses: statuses)
     }
 
-    /// The parameters with one of them replaced or added.
+    /// Returns the parameters with one of them replaced or added.
     func replacing(_ name: String, _ value: String) -> [(name: String, value: String)] {
         (query.filter { $0.name != name } + [(name, value)]).sorted { $0.name < $1.name }
     }
@@ -146,8 +146,8 @@ extension BadInput {
             return [
                 good.bad("group of 37 characters", query: good.replacing("sharingGroupUUID", "{group}0"), 400),
                 good.bad(
-                    "group that is odd", query: good.replacing("sharingGroupUUID", "%27%20OR%20%271%27=%271"), missing),
-                good.bad("group that is not there", query: good.replacing("sharingGroupUUID", "{new}"), missing),
+                    "malformed group", query: good.replacing("sharingGroupUUID", "%27%20OR%20%271%27=%271"), missing),
+                good.bad("unknown group", query: good.replacing("sharingGroupUUID", "{new}"), missing),
             ]
         }
 
@@ -230,15 +230,15 @@ extension BadInput {
         let good = GoodRequest.named(endpoint)
         return [
             good.bad("no device", headers: ["SyncServer-Device-UUID": nil], 400),
-            good.bad("an odd device", headers: ["SyncServer-Device-UUID": "my phone"], 400),
-            good.bad("a device that is too long", headers: ["SyncServer-Device-UUID": UUID().uuidString + "0"], 400),
+            good.bad("a malformed device", headers: ["SyncServer-Device-UUID": "my phone"], 400),
+            good.bad("a long device UUID", headers: ["SyncServer-Device-UUID": UUID().uuidString + "0"], 400),
             good.bad("no token", headers: ["access_token": nil], 401),
             good.bad("an empty token", headers: ["access_token": ""], 401),
-            good.bad("a token with odd bytes", headers: ["access_token": "é\t\"';--"], 401),
+            good.bad("a token with unusual bytes", headers: ["access_token": "é\t\"';--"], 401),
             good.bad("no token type", headers: ["X-token-type": nil], 401),
-            good.bad("an odd token type", headers: ["X-token-type": "GoogleToken, FacebookToken"], 401),
+            good.bad("a malformed token type", headers: ["X-token-type": "GoogleToken, FacebookToken"], 401),
             good.bad("a very long token", headers: ["access_token": String(repeating: "t", count: 20_000)], 401),
-            good.bad("too much of headers", headers: ["access_token": String(repeating: "t", count: 70_000)], 400, 414),
+            good.bad("oversized headers", headers: ["access_token": String(repeating: "t", count: 70_000)], 400, 414),
         ]
     }
 }

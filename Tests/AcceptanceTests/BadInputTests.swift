@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Invalid input gets a clear error", .serialized)
 struct BadInputTests {
-    /// The people who send the bad requests; none of these requests changes anything.
+    /// The senders of the invalid requests, none of which changes anything.
     struct People: Sendable {
         let server: TestServer
         let owner: TestUser
@@ -23,13 +23,13 @@ struct BadInputTests {
 
     static let people = Result { try People() }
 
-    @Test("The table is long enough")
+    @Test("The table has enough requests")
     func tableSize() {
         #expect(BadInput.all.count >= 150)
     }
 
     @Test(
-        "Each wrong request is refused for what it is, never with a 5xx [7] [11] [15] [20] [30] [44] [99] [125] [128] [262] [265] [274] [279] [320] [322] [324] [F30]",
+        "Each invalid request is rejected with the right error, never with a 5xx [7] [11] [15] [20] [30] [44] [99] [125] [128] [262] [265] [274] [279] [320] [322] [324] [F30]",
         arguments: BadInput.all)
     func refused(input: BadInput) throws {
         let people = try Self.people.get()
@@ -58,7 +58,7 @@ struct BadInputTests {
         #expect(reply.json?.retryable == .bool(false))
     }
 
-    /// Requests that break HTTP itself, with the statuses that are right.
+    /// Requests that violate HTTP itself, with the correct statuses.
     static let raw: [(name: String, text: String, statuses: [Int])] = [
         ("no length", "POST /UploadFile/{upload} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n", [411]),
         (
@@ -67,7 +67,7 @@ struct BadInputTests {
                 + "b\r\nHello World\r\n0\r\n\r\n", [411]
         ),
         (
-            "a length that is no number",
+            "a length that is not a number",
             "POST /UploadFile/{upload} HTTP/1.1\r\nHost: localhost\r\nContent-Length: eleven\r\n{headers}\r\n", [400]
         ),
         (
@@ -80,7 +80,7 @@ struct BadInputTests {
                 + "{headers}\r\nHello World!", [400]
         ),
         (
-            "a large body where there is none",
+            "a large body where none is expected",
             "POST /DoneUploads/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000000\r\n{headers}\r\n", [413]
         ),
         (
@@ -99,7 +99,7 @@ struct BadInputTests {
         ("not HTTP", "\u{1}\u{2}\u{3}\r\n\r\n", [400]),
     ]
 
-    @Test("Malformed HTTP requests", arguments: raw.indices)
+    @Test("Malformed HTTP requests get the right error", arguments: raw.indices)
     func brokenHTTP(number: Int) throws {
         let people = try Self.people.get()
         let (name, text, statuses) = Self.raw[number]

@@ -8,7 +8,7 @@ struct BatchTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("The last of several uploads commits all of them; others see none before, and all after")
+    @Test("The last of several uploads commits all of them; other users see none before and all after")
     func uploads() throws {
         let alice = try server.signUpOwningUser()
         let batch = TestBatch(of: 3)
@@ -28,7 +28,7 @@ struct BatchTests {
         #expect(try alice.stagedUploads().isEmpty)
     }
 
-    @Test("All members at once, each of them twice: one commit, one object for each file")
+    @Test("When all members arrive at once, each twice, one commit results with one object per file")
     func concurrent() async throws {
         let alice = try server.signUpOwningUser()
         let batch = TestBatch(of: 4)
@@ -44,11 +44,11 @@ struct BatchTests {
         #expect(try alice.index().files.count == 4)
         for file in files {
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
-            try await eventually("there is one object") { try alice.stored(file).count == 1 }
+            try await eventually("one object exists") { try alice.stored(file).count == 1 }
         }
     }
 
-    @Test("Lost replies: each member is sent again until its reply contains the commit")
+    @Test("After lost replies, each member can be sent again until its reply contains the commit")
     func lostReplies() async throws {
         let alice = try server.signUpOwningUser()
         let batch = TestBatch(of: 2)
@@ -63,7 +63,7 @@ struct BatchTests {
             conversation.hangUp()
         }
 
-        // Some may have got lost themselves: nginx drops a request whose phone is gone before the server has it.
+        // Some requests may be lost, since nginx drops a request if the phone disconnects before the server has it.
         try await eventually("the members are committed") {
             let replies = try files.map { file in
                 try alice.upload(file, masterVersion: 0, overriding: batch.parameters)
@@ -130,11 +130,11 @@ struct BatchTests {
         #expect(try discard(["fileUUIDs": plain.uuid]) == .object(["numberUploadsDiscarded": .integer(0)]))
         #expect(try discard(["batchUUID": batch.uuid]) == .object(["numberUploadsDiscarded": .integer(1)]))
         #expect(try discard([:]) == .object(["numberUploadsDiscarded": .integer(0)]))
-        try await eventually("the object is gone") { try alice.stored(member).isEmpty }
+        try await eventually("the object is deleted") { try alice.stored(member).isEmpty }
         #expect(try alice.stored(plain).count == 1)
     }
 
-    @Test("With concurrent uploads and discards of a batch nothing is half committed, and no object is left behind")
+    @Test("Concurrent uploads and discards of a batch leave no partial commit and no stray object")
     func discardedInBetween() async throws {
         let alice = try server.signUpOwningUser()
         let batch = TestBatch(of: 3)
@@ -151,7 +151,7 @@ struct BatchTests {
         let isCommitted = index.masterVersion == 1
         #expect(index.files.count == (isCommitted ? 3 : 0))
         for file in files {
-            try await eventually("there are just the committed objects") {
+            try await eventually("only the committed objects exist") {
                 try alice.stored(file).count == (isCommitted ? 1 : 0)
             }
         }
@@ -159,7 +159,7 @@ struct BatchTests {
 }
 
 extension PrivateStackTests {
-    @Suite("Batches and responders that die")
+    @Suite("Batches and killed responders")
     struct BatchResilienceTests {
         let server: TestServer
         let stack: PrivateStack
@@ -169,7 +169,7 @@ extension PrivateStackTests {
             stack = try #require(server.stack)
         }
 
-        @Test("Responders killed between the members: after a retry the batch is committed completely, and once")
+        @Test("If responders are killed between the members, a retry commits the batch completely and once")
         func killed() async throws {
             for round in 0..<3 {
                 let alice = try server.signUpOwningUser()
@@ -180,7 +180,7 @@ extension PrivateStackTests {
                 async let attempts: [Void] = Threads.run(4) { number in
                     _ = try? alice.upload(files[number], masterVersion: 0, overriding: batch.parameters)
                 }
-                try await eventually("something is staged, or committed") {
+                try await eventually("a member is staged or committed") {
                     try !alice.stagedUploads().isEmpty || alice.index().masterVersion == 1
                 }
                 for responder in responders { responder.send(SIGKILL) }

@@ -9,9 +9,9 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// A program without a phone: signs its person in with a browser, and talks to the server.
+/// A desktop program that signs in its user with a browser, and sends requests to the server.
 private struct DesktopProgram: Sendable {
-    /// Its person, with the headers that a phone of theirs would send.
+    /// The user, with the headers that their phone would send.
     let person: TestUser
 
     init(_ server: TestServer, _ provider: SandboxProvider) throws {
@@ -21,7 +21,7 @@ private struct DesktopProgram: Sendable {
     var account: SandboxAccount { person.account }
     private var server: TestServer { person.server }
 
-    /// The registrations of the sandbox (docs/sandbox.md).
+    /// The program's registration with the sandbox (docs/sandbox.md).
     var scheme: AccountScheme {
         switch account.provider {
         case .google:
@@ -34,7 +34,7 @@ private struct DesktopProgram: Sendable {
         }
     }
 
-    /// Asks providers as the program does: under their own names, which lead to the sandbox.
+    /// Sends requests to the providers' real host names, routed to the sandbox.
     var transport: ProviderTransport {
         get throws {
             CurlLibrary.initialize()
@@ -52,7 +52,7 @@ private struct DesktopProgram: Sendable {
         }
     }
 
-    /// Signs in; `decisions` are what the person does at the program's page and at the server's.
+    /// Signs in; `decisions` are the user's decisions on the program's consent page and on the server's.
     func signIn(decisions: [ConsentDecision] = [.allow, .allow]) async throws -> AccountCredentials {
         let browser: any ConsentBrowser =
             if let real = try WebDriverBrowser(server, account: account.id) { real } else {
@@ -67,7 +67,7 @@ private struct DesktopProgram: Sendable {
         }.signIn()
     }
 
-    /// Registers the redirect URIs with this attempt's port, as in the consoles of those who compare all of it.
+    /// Registers the redirect URIs with this attempt's port, for providers that compare the complete URI.
     private func register(_ page: URL) throws {
         guard account.provider != .microsoft else { return }
         let items = URLComponents(url: page, resolvingAgainstBaseURL: false)?.queryItems
@@ -77,7 +77,7 @@ private struct DesktopProgram: Sendable {
         }
     }
 
-    /// The person with the headers that the program sends.
+    /// Returns the user with the headers that the program sends.
     func user(_ credentials: AccountCredentials) -> TestUser {
         var account = account
         account.headers = credentials.headers.map { (name: $0.key.rawValue, value: $0.value) }
@@ -100,7 +100,7 @@ extension TestUser {
     }
 }
 
-@Suite("Programs that sign in with a browser")
+@Suite("Sign-in with a browser")
 struct BrowserSignInTests {
     static let providers: [SandboxProvider] = [.google, .dropbox, .microsoft]
     let server: TestServer
@@ -108,7 +108,7 @@ struct BrowserSignInTests {
     init() throws { server = try TestServer.shared() }
 
     @Test(
-        "The whole way: consent, codes for the program and for the server, a user, a file, both kinds of renewal",
+        "The complete flow: consent, codes for the program and the server, a user, a file, both kinds of renewal",
         arguments: providers)
     func wholeWay(provider: SandboxProvider) async throws {
         let program = try DesktopProgram(server, provider)
@@ -122,10 +122,10 @@ struct BrowserSignInTests {
         let added = try program.user(credentials).addDesktopUser()
 
         expectJSON(added)
-        #expect(added.values(of: "syncserver-offline-access").isEmpty, "the server has a refresh token of its own")
+        #expect(added.values(of: "syncserver-offline-access").isEmpty, "the server has its own refresh token")
         #expect(credentials.person.name == "Dana Desktop" && credentials.person.id == program.account.id)
 
-        // The code goes along until it was taken; it is exchanged once.
+        // The program sends the code until the server accepts it; it is exchanged once.
         expectJSON(try program.user(credentials).checkCredentials())
         await session.serverAccepted(credentials.credentials, newAccessToken: nil)
         let kept = try #require(try store.load())
@@ -133,7 +133,7 @@ struct BrowserSignInTests {
         let file = TestFile(randomBytes: 100_000).stored(at: provider)
         try program.user(kept).publishDesktopFile(file, masterVersion: 0)
 
-        // The program's token ends, and then the server's.
+        // The program's token expires, then the server's.
         try server.sandbox.expireAccessTokens(of: program.account, .program)
         let renewed = try await session.refresh(kept)
         #expect(renewed.accessToken != kept.accessToken)
@@ -146,7 +146,7 @@ struct BrowserSignInTests {
         #expect(try store.load() == renewed)
     }
 
-    @Test("A program's expired token is rejected, and works after a refresh", arguments: providers)
+    @Test("A program's expired token is rejected, and a refreshed one works", arguments: providers)
     func expiredBeforeUse(provider: SandboxProvider) async throws {
         let program = try DesktopProgram(server, provider)
         let credentials = try await program.signIn()
@@ -167,7 +167,7 @@ struct BrowserSignInTests {
         #expect(added.values(of: "syncserver-offline-access").isEmpty)
     }
 
-    @Test("Denying consent at the second page signs nobody in, and no code is exchanged", arguments: providers)
+    @Test("If consent is denied on the second page, the sign-in fails and no code is exchanged", arguments: providers)
     func denied(provider: SandboxProvider) async throws {
         let program = try DesktopProgram(server, provider)
 
@@ -176,8 +176,7 @@ struct BrowserSignInTests {
         #expect(error?.code == .denied)
     }
 
-    @Test(
-        "Redirect URIs that lead off the machine, and verifiers that are none, are a 400 before anything is exchanged")
+    @Test("Redirect URIs to other hosts, and malformed verifiers, get 400 before any exchange")
     func malformed() async throws {
         let program = try DesktopProgram(server, .dropbox)
         let credentials = try await program.signIn()
@@ -196,10 +195,10 @@ struct BrowserSignInTests {
     }
 
     @Test(
-        "Who has caught a code but not its verifier, or has it from elsewhere, gets nothing for it",
+        "A code with a wrong or missing verifier, or with another redirect URI, is rejected",
         arguments: providers)
     func stolen(provider: SandboxProvider) async throws {
-        // Not the shared stack: these requests break the providers' rules.
+        // Uses a separate stack, since these requests break the providers' rules.
         let strangers = try TestServer.ofStrangers()
         for (header, value) in [
             ("SyncServer-code-verifier", String(repeating: "x", count: 43)), ("SyncServer-code-verifier", nil),
@@ -208,7 +207,7 @@ struct BrowserSignInTests {
             let program = try DesktopProgram(strangers, provider)
             let user = program.user(try await program.signIn())
             let thief = user.with(account: user.account.replacing(header: header, with: value))
-            // Dropbox takes a missing verifier for a fault of the app.
+            // Dropbox reports a missing verifier as a fault of the app.
             let isAppsFault = provider == .dropbox && value == nil
 
             let reply = try thief.addDesktopUser()
@@ -219,7 +218,7 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("Another person's code is rejected, although redirect URI and verifier are right", arguments: providers)
+    @Test("Another person's code is rejected, even with the right redirect URI and verifier", arguments: providers)
     func foreignCode(provider: SandboxProvider) async throws {
         let (dana, mallory) = (try DesktopProgram(server, provider), try DesktopProgram(server, provider))
         var credentials = try await mallory.signIn()

@@ -9,7 +9,7 @@ struct ChangedStorageTests {
 
     init() throws { server = try TestServer.shared() }
 
-    /// A user with one committed file that has metadata.
+    /// Signs up a user with one committed file that has metadata.
     func published() throws -> (TestUser, TestFile, name: String) {
         let alice = try server.signUpOwningUser()
         let file = TestFile("as the app left it")
@@ -63,7 +63,7 @@ struct ChangedStorageTests {
         expectDownload(try alice.download(file, masterVersion: 1, metadataVersion: 0), of: file, metadata: "about it")
     }
 
-    @Test("A file in a shared drive is still served, and deleted when the app deletes it")
+    @Test("A file in a shared drive is still served, and its object is deleted with the file")
     func inSharedDrive() async throws {
         let (alice, file, name) = try published()
         try server.sandbox.move(name, toSharedDrive: "0AFamilyPVA", in: alice.account)
@@ -71,7 +71,7 @@ struct ChangedStorageTests {
         expectDownload(try alice.download(file, masterVersion: 1, metadataVersion: 0), of: file, metadata: "about it")
         _ = try alice.delete(file, masterVersion: 1)
         #expect(try alice.commitStaged(masterVersion: 1) == 1)
-        try await eventually("the object is gone") { try alice.stored(file).isEmpty }
+        try await eventually("the object is deleted") { try alice.stored(file).isEmpty }
     }
 
     @Test("After a deletion the next version can be uploaded and committed")
@@ -96,7 +96,7 @@ struct ChangedStorageTests {
         #expect(try alice.commitStaged(masterVersion: 2) == 0)
     }
 
-    @Test("An upload in pieces whose folder the owner deletes for good begins anew, in a new folder")
+    @Test("If the owner permanently deletes the folder during an upload in pieces, it restarts in a new folder")
     func folderDeletedDuringUpload() async throws {
         let (alice, _, _) = try published()
         let file = TestFile(randomBytes: 1_500_000)
@@ -117,7 +117,7 @@ struct ChangedStorageTests {
         #expect(failed.status == 502, "\(failed)")
         #expect(try server.address.perform(upload.offset).values(of: "upload-offset") == ["0"])
         var reply = try send(0, file.contents.count)
-        // The other process of the role may have found the folder a moment ago, and learns with this request that it is gone.
+        // The role's other process may have cached the folder, and learns from this request that it is gone.
         if reply.status == 502 { reply = try send(0, file.contents.count) }
 
         #expect(reply.status == 200, "\(reply)")
@@ -143,7 +143,7 @@ private struct DriveOwner {
         try #require(reply.status == 200)
     }
 
-    /// Deletes a folder for good, with all that is in it.
+    /// Permanently deletes a folder and its contents.
     func delete(folder name: String) throws {
         try #require(try call("DELETE", "/\(find(name))").status == 204)
     }

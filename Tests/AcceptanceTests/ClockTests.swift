@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every role on a host of its own, as it were, whose wall clock is hours away from the others' and the database's.
+/// Simulates one host per role, whose wall clocks differ by hours from each other's and the database's.
 extension PrivateStackTests {
     @Suite("Hosts whose clocks differ by hours")
     struct ClockTests {
@@ -10,7 +10,7 @@ extension PrivateStackTests {
 
         init() throws { server = try TestServer.withWrongClocks() }
 
-        @Test("Times in replies are the database's, whatever the host's clock says")
+        @Test("Times in replies come from the database, not from the host's clock")
         func presentTime() throws {
             let format = DateFormatter()
             format.locale = Locale(identifier: "en_US_POSIX")
@@ -28,14 +28,14 @@ extension PrivateStackTests {
             let file = TestFile(randomBytes: 2_000_000)
 
             var conversation = try alice.beginUpload(file, sending: 1_000_000)
-            // The jobs role looks for work twice a second; another deletion shows that it has looked since.
+            // The jobs role looks for work twice a second; another deletion proves that it has looked since.
             let other = alice.onAnotherDevice()
             let first = TestFile("first")
             var second = first
             second.contents = Array("second".utf8)
             try other.stage(first, masterVersion: 0)
             try other.stage(second, masterVersion: 0)
-            try await eventually("the jobs role has cleared what was replaced") { try alice.stored(first).count == 1 }
+            try await eventually("the jobs role has deleted the replaced object") { try alice.stored(first).count == 1 }
 
             try conversation.send(file.contents.dropFirst(1_000_000))
             let reply = try conversation.reply()
@@ -45,7 +45,7 @@ extension PrivateStackTests {
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
-        @Test("Work queued by one host is done at once by another, though its clock is hours behind")
+        @Test("A host whose clock is hours behind performs another host's queued work immediately")
         func queuedWork() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile("old")

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("When the cloud storage fails")
+    @Suite("Failures of the cloud storage")
     final class CloudFailureTests: Sendable {
         let server: TestServer
         static let uploads = "/upload/drive/v3/files"
@@ -16,15 +16,15 @@ extension PrivateStackTests {
 
         deinit { try? server.sandbox.clearFaults() }
 
-        /// Ends the faults; each must have struck, or the test has shown nothing.
+        /// Clears the faults, and expects that each has occurred; otherwise the test would prove nothing.
         func clearFaults() throws {
             let idle = try server.sandbox.faultsThatNeverStruck()
             #expect(idle == 0)
             try server.sandbox.clearFaults()
         }
 
-        /// Expects that an upload fails with one of these statuses within the time that a phone waits, leaves nothing,
-        /// and succeeds once the cloud works again.
+        /// Expects that an upload fails with one of these statuses before a phone would time out, leaves nothing
+        /// behind, and succeeds once the storage works again.
         func expectFailedUpload(
             by alice: TestUser, _ statuses: Int..., file: TestFile = TestFile(randomBytes: 6_000_000)
         ) async throws {
@@ -40,7 +40,7 @@ extension PrivateStackTests {
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
-        /// Expects that an upload succeeds all the same, with just one object.
+        /// Expects that an upload succeeds despite the fault, with exactly one object.
         func expectUpload(by alice: TestUser, _ file: TestFile = TestFile(randomBytes: 6_000_000)) async throws {
             let reply = try await Threads.run { [alice] in try alice.upload(file, masterVersion: 0) }
 
@@ -48,7 +48,7 @@ extension PrivateStackTests {
             try clearFaults()
             #expect(try alice.commitStaged(masterVersion: 0) == 1)
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
-            try await eventually("there is one object") {
+            try await eventually("one object exists") {
                 try alice.stored(file).map(\.name) == [file.cloudName(device: alice.device)]
             }
         }
@@ -62,7 +62,7 @@ extension PrivateStackTests {
             try await expectUpload(by: alice)
         }
 
-        @Test("A permanent error is a retryable 502, and nothing is left [129]", arguments: [500, 503])
+        @Test("A permanent error is a retryable 502, and leaves nothing behind [129]", arguments: [500, 503])
         func lastingError(status: Int) async throws {
             let alice = try await server.signUpSettledUser()
             try server.sandbox.inject(SandboxFault(pathPrefix: Self.uploads, status: status))
@@ -70,7 +70,7 @@ extension PrivateStackTests {
             try await expectFailedUpload(by: alice, 502, 504)
         }
 
-        @Test("A permanent error from the first bytes on leaves nothing [129]")
+        @Test("A permanent error from the first byte on leaves nothing behind [129]")
         func lastingErrorWhileSending() async throws {
             let alice = try await server.signUpSettledUser()
             try server.sandbox.inject(SandboxFault(pathPrefix: Self.uploads, method: "PUT", status: 503))
@@ -79,7 +79,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "A lost reply to any step of an upload makes no second object [F26]",
+            "A lost reply to any step of an upload does not create a second object [F26]",
             arguments: [(50_000, 0), (6_000_000, 0), (6_000_000, 1), (6_000_000, 2)], [503, nil] as [Int?])
         func lostReply(step: (bytes: Int, number: Int), status: Int?) async throws {
             let alice = try await server.signUpSettledUser()
@@ -91,7 +91,7 @@ extension PrivateStackTests {
             try await expectUpload(by: alice, TestFile(randomBytes: step.bytes))
         }
 
-        @Test("After a lost reply in the middle of a large upload it continues where it was")
+        @Test("After a lost reply in the middle of a large upload, the server resumes it at the same offset")
         func lostReplyInTheMiddle() async throws {
             let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads, method: "PUT", times: 1)
@@ -111,7 +111,7 @@ extension PrivateStackTests {
             try await expectUpload(by: alice, TestFile(randomBytes: 6_000_000))
         }
 
-        @Test("A bit flipped on the way to the cloud never results in a file")
+        @Test("An upload with a bit flipped on the way to the storage is never committed")
         func corruptUpload() async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile(randomBytes: 200_000)
@@ -131,7 +131,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("A token that expires in the middle of an upload is refreshed, and no byte is lost [21]")
+        @Test("A token that expires during an upload is refreshed, and no byte is lost [21]")
         func tokenDiesInTheMiddle() async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile(randomBytes: 9_000_000)
@@ -174,7 +174,7 @@ extension PrivateStackTests {
             #expect(ContinuousClock.now - begin < .seconds(30))
         }
 
-        @Test("Storage that is full is a 507, and nothing is left")
+        @Test("A full storage is a 507, and leaves nothing behind")
         func quota() async throws {
             let alice = try await server.signUpSettledUser(quotaBytes: 1_000_000)
             let file = TestFile(randomBytes: 2_000_000)
@@ -186,7 +186,7 @@ extension PrivateStackTests {
             try alice.publish(TestFile("small enough"), masterVersion: 0)
         }
 
-        @Test("Storage that is full only at the last byte is a 507 too")
+        @Test("A storage that becomes full at the last byte is also a 507")
         func quotaAtTheEnd() async throws {
             let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads, method: "PUT", status: 403)
@@ -197,7 +197,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "A revoked authorisation: uploads are 410, downloads gone, with metadata and without a body [130] [232] [233]"
+            "With a revoked authorisation, uploads get 410, downloads gone with metadata and no body [130] [232] [233]"
         )
         func revoked() async throws {
             let alice = try await server.signUpSettledUser()
@@ -222,7 +222,7 @@ extension PrivateStackTests {
             #expect(try bob.commitStaged(masterVersion: 2) == 0)
         }
 
-        @Test("After a new sign-in with a code the revoked storage works again")
+        @Test("After a new sign-in with a code, the revoked storage works again")
         func signInAgain() async throws {
             var alice = try await server.signUpSettledUser()
             try server.sandbox.revoke(alice.account, .server)
@@ -234,7 +234,7 @@ extension PrivateStackTests {
             try alice.publish(TestFile(), masterVersion: 0)
         }
 
-        @Test("A token service that is down is not a revoked authorisation")
+        @Test("An unavailable token service is not treated as a revoked authorisation")
         func refreshFails() async throws {
             let alice = try await server.signUpSettledUser()
             try server.sandbox.expireAccessTokens(of: alice.account, .server)
@@ -244,7 +244,7 @@ extension PrivateStackTests {
             try await expectFailedUpload(by: alice, 502, 504)
         }
 
-        @Test("A cloud that does not reply is a 502 or 504 within the request's deadline")
+        @Test("A storage that does not reply is a 502 or 504 within the request's deadline")
         func noAnswer() async throws {
             let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads)
@@ -254,7 +254,7 @@ extension PrivateStackTests {
             try await expectFailedUpload(by: alice, 502, 504)
         }
 
-        @Test("A download interrupted at the cloud arrives completely or visibly broken, never wrong")
+        @Test("A download interrupted by the storage arrives complete or visibly broken, never wrong")
         func truncatedDownload() async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile(randomBytes: 2_000_000)
@@ -290,7 +290,7 @@ extension PrivateStackTests {
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
-        @Test("A cloud failure during a download is a 502, never gone")
+        @Test("A storage failure during a download is a 502, never gone")
         func downloadFails() async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile()
@@ -305,7 +305,7 @@ extension PrivateStackTests {
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
-        @Test("An object that is missing for a moment is found by a second request")
+        @Test("A temporarily missing object is found by a second request")
         func missingForAMoment() async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile()

@@ -8,7 +8,7 @@ struct CommitIDTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("A lost reply is repeated, also when others have committed since")
+    @Test("A repeated commit returns the lost reply, even if others have committed since")
     func lostReply() async throws {
         let alice = try server.signUpOwningUser()
         let (id, file) = (UUID().uuidString, TestFile())
@@ -19,7 +19,7 @@ struct CommitIDTests {
             HTTPCall("POST", "/DoneUploads/\(query)", headers: alice.headers).head(
                 for: server.address, contentLength: 0))
         conversation.hangUp()
-        // The server may or may not have begun.
+        // The server may or may not have started the commit.
         let reply = try alice.commit(masterVersion: 0, overriding: ["commitId": id])
         try alice.onAnotherDevice().commitStaged(masterVersion: 1)
         let again = try alice.commit(masterVersion: 0, overriding: ["commitId": id])
@@ -32,7 +32,7 @@ struct CommitIDTests {
         expectError(try alice.commit(masterVersion: 2, overriding: ["commitId": "no UUID"]), 400)
     }
 
-    @Test("Equal commits at once, from several connections: one commit, one reply")
+    @Test("Simultaneous identical commits on several connections are one commit with one reply")
     func concurrent() async throws {
         let alice = try server.signUpOwningUser()
         for masterVersion in Int64(0)..<4 {

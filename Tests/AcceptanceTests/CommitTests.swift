@@ -8,7 +8,7 @@ struct CommitTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("With nothing staged nothing is transferred, and the master version is incremented [190] [194] [200]")
+    @Test("With nothing staged, nothing is transferred, and the master version is incremented [190] [194] [200]")
     func nothingStaged() throws {
         let alice = try server.signUpOwningUser()
 
@@ -21,7 +21,7 @@ struct CommitTests {
         #expect(try alice.index().masterVersion == 2)
     }
 
-    @Test("The rows are counted [191] [192] [200]", arguments: [1, 2, 7])
+    @Test("The reply counts the committed rows [191] [192] [200]", arguments: [1, 2, 7])
     func counts(count: Int) throws {
         let alice = try server.signUpOwningUser()
         for number in 0..<count { try alice.stage(TestFile("file \(number)"), masterVersion: 0) }
@@ -33,7 +33,7 @@ struct CommitTests {
         #expect(try alice.index().masterVersion == 1)
     }
 
-    @Test("Version 0 and then version 1, a commit each [193]")
+    @Test("Version 0 and version 1 can be committed one after the other [193]")
     func twoVersions() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -44,7 +44,7 @@ struct CommitTests {
         #expect(try alice.commitStaged(masterVersion: 1) == 1)
     }
 
-    @Test("A group that does not exist, or of others, is a 410 [196] [197]")
+    @Test("An unknown group, or another user's, is a 410 [196] [197]")
     func foreignGroups() throws {
         let alice = try server.signUpOwningUser()
         let stranger = try server.signUpOwningUser()
@@ -66,7 +66,7 @@ struct CommitTests {
         #expect(try alice.groups().group(alice.group)?.sharingGroupName?.text == "New & shiny + 100% 'it'")
     }
 
-    @Test("A writer may rename too [F33]")
+    @Test("A writer may also rename the group [F33]")
     func writerRenames() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -91,7 +91,7 @@ struct CommitTests {
         #expect(try alice.index().files.count == 2)
     }
 
-    @Test("One row that is no longer valid rejects the whole commit, and all rows stay staged [206]")
+    @Test("If one row is no longer valid, the whole commit is rejected and all rows stay staged [206]")
     func badRow() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -129,7 +129,7 @@ struct CommitTests {
     }
 
     @Test(
-        "A push message that cannot be sent does no harm [209] [F10]",
+        "A push message that cannot be sent does not affect the commit [209] [F10]",
         arguments: ["Hello", "100% done & dusted + 🎉\n", ""])
     func push(message: String) throws {
         let alice = try server.signUpOwningUser()
@@ -142,7 +142,7 @@ struct CommitTests {
         #expect(reply.json?.numberUploadsTransferred?.integer == 1)
     }
 
-    @Test("The same commit again, after a lost reply, gets the same reply and counts once [211] [F13]")
+    @Test("A commit repeated after a lost reply returns the same reply and takes effect once [211] [F13]")
     func repeated() throws {
         let alice = try server.signUpOwningUser()
         try alice.stage(TestFile(), masterVersion: 0)
@@ -156,7 +156,7 @@ struct CommitTests {
         #expect(try alice.index().files.count == 1)
     }
 
-    @Test("The stored reply is only for the identical request, and only until another commit [211]")
+    @Test("The stored reply is returned only for the identical request, until another commit [211]")
     func repeatedDifferently() throws {
         let alice = try server.signUpOwningUser()
         try alice.publish(TestFile(), masterVersion: 0)
@@ -168,7 +168,7 @@ struct CommitTests {
         #expect(try alice.groups().group(alice.group)?.names.contains("sharingGroupName") == false)
     }
 
-    @Test("After a commit with a repeated reply the next upload works normally [211]")
+    @Test("After a repeated commit, the next upload works normally [211]")
     func repeatedThenNext() throws {
         let alice = try server.signUpOwningUser()
         try alice.publish(TestFile(), masterVersion: 0)

@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("At the same time")
+@Suite("Simultaneous requests")
 struct ConcurrencyTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("Two identical uploads at once both succeed, with one row, one object and the right bytes [131] [F5]")
+    @Test("Two simultaneous identical uploads succeed, with one row, one object and the right bytes [131] [F5]")
     func identicalUploads() async throws {
         let alice = try server.signUpOwningUser()
         for count in [10, 800_000] {
@@ -21,12 +21,12 @@ struct ConcurrencyTests {
             #expect(try alice.stagedUploads().count == 1)
             #expect(try alice.commitStaged(masterVersion: masterVersion) == 1)
             expectDownload(try alice.download(file, masterVersion: masterVersion + 1), of: file)
-            try await eventually("there is one object") { try alice.stored(file).count == 1 }
+            try await eventually("one object exists") { try alice.stored(file).count == 1 }
             expectDownload(try alice.download(file, masterVersion: masterVersion + 1), of: file)
         }
     }
 
-    @Test("Different contents for the same version at once: one is staged, and it is complete")
+    @Test("Of simultaneous uploads with different contents for the same version, one is staged completely")
     func differentUploads() async throws {
         let alice = try server.signUpOwningUser()
         let uuid = UUID().uuidString
@@ -44,12 +44,12 @@ struct ConcurrencyTests {
         let reply = try alice.download(files[0], masterVersion: 1)
         #expect(files.contains { $0.contents == reply.body })
         #expect(reply.messageParameters?.checkSum?.text == Checksum.md5(reply.body))
-        try await eventually("the others' objects are gone") {
+        try await eventually("the other uploads' objects are deleted") {
             try alice.stored(files[0]).map(\.checkSum) == [Checksum.md5(reply.body)]
         }
     }
 
-    @Test("Of two commits at once exactly one succeeds, and the master version is incremented by one [212]")
+    @Test("Of two simultaneous commits exactly one succeeds, and the master version is incremented by one [212]")
     func twoCommits() async throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -66,7 +66,7 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test("The same commit twice at once is applied once [211]")
+    @Test("Two simultaneous identical commits are applied once [211]")
     func sameCommitTwice() async throws {
         let alice = try server.signUpOwningUser()
         try alice.stage(TestFile(), masterVersion: 0)
@@ -104,7 +104,7 @@ struct ConcurrencyTests {
     }
 }
 
-/// A client in a group with others: takes up the version it is told, and tries again.
+/// A client in a group with other writers. After a stale reply, it adopts the current version and retries.
 private struct Writer {
     let user: TestUser
     let group: String
@@ -120,7 +120,7 @@ private struct Writer {
     mutating func commit(_ file: TestFile) throws {
         for _ in 0..<2_000 {
             let upload = try user.upload(file, masterVersion: masterVersion, group: group)
-            // A busy storage, or too many at once, is an answer that asks for another attempt.
+            // A busy storage or too many simultaneous requests lead to a retryable error.
             if upload.json?.retryable?.bool == true { continue }
             guard upload.status == 200 else { throw UnexpectedReply("UploadFile", upload) }
             if let current = upload.masterVersionUpdate {

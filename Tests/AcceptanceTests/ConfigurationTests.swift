@@ -3,13 +3,13 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("Other configurations")
+    @Suite("Non-default configurations")
     struct ConfigurationTests {
         let server: TestServer
 
         init() throws { server = try TestServer.configuredDifferently() }
 
-        @Test("A configured minimum client version is announced with every reply [12]")
+        @Test("Every reply announces a configured minimum client version [12]")
         func minimumClientVersion() throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile()
@@ -25,14 +25,14 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("A disabled account type is a 401 [43]")
+        @Test("A disabled account type gets 401 [43]")
         func switchedOff() throws {
             let alice = try server.signUpOwningUser()
 
             expectError(try server.newcomer(.facebook).redeem(alice.invite()), 401)
         }
 
-        @Test("syncctl lists users near a limit, and rejections are counted")
+        @Test("syncctl lists users near a limit, and metrics count rejections")
         func nearQuota() throws {
             let tool = try OperatorTool(server)
             let alice = try server.signUpOwningUser()
@@ -66,7 +66,7 @@ extension PrivateStackTests {
             expectJSON(try server.signUpOwningUser().checkCredentials())
         }
 
-        @Test("An upload that arrives byte by byte is ended with 408, and leaves nothing")
+        @Test("An upload that arrives byte by byte ends with 408, and leaves nothing behind")
         func tooSlow() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile(randomBytes: 100_000)
@@ -75,7 +75,7 @@ extension PrivateStackTests {
                 var conversation = try alice.beginUpload(file, sending: 10)
                 let deadline = ContinuousClock.now + .seconds(20)
                 for byte in file.contents.dropFirst(10) {
-                    // Until the server has had enough: then the connection ends soon.
+                    // The server soon closes the connection.
                     guard (try? conversation.send([byte])) != nil, ContinuousClock.now < deadline else { break }
                     if conversation.hasReply(within: .milliseconds(200)) { break }
                 }
@@ -88,7 +88,7 @@ extension PrivateStackTests {
             try await eventually("nothing is left in the storage") { try alice.stored(file).isEmpty }
         }
 
-        @Test("A body of the maximum size is accepted, one byte more is a 413 [134]")
+        @Test("A body of the maximum size is accepted; one byte more is a 413 [134]")
         func bodySize() throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile(randomBytes: 1_000_000)
@@ -99,12 +99,12 @@ extension PrivateStackTests {
             #expect(try alice.stagedUploads().isEmpty)
         }
 
-        @Test("After the cached lifetime of a token the provider is called again [47]")
+        @Test("Once a token's cached check has expired, the server calls the provider again [47]")
         func tokenLife() async throws {
             let alice = try server.signUpOwningUser()
             let number = try server.sandbox.lastRequest()
 
-            try await eventually("the provider is asked again") {
+            try await eventually("the provider is called again") {
                 expectJSON(try alice.call("GET", "Index"))
                 return try server.sandbox.requests(since: number)
                     .contains { $0.path?.text?.hasPrefix("/oauth2/v3/userinfo") == true }
@@ -118,7 +118,7 @@ extension PrivateStackTests {
             let query = ClientQuery.text(alice.uploadParameters(file, masterVersion: 0))
             let call = HTTPCall("POST", "/UploadFile/\(query)", headers: alice.headers)
 
-            // Many more than the 4 threads that there are.
+            // More connections than the 4 threads.
             for _ in 0..<20 {
                 let conversation = try HTTPConversation(to: server.address)
                 try conversation.send(call.head(for: server.address, contentLength: file.contents.count))
@@ -126,7 +126,7 @@ extension PrivateStackTests {
                 conversation.hangUp()
             }
 
-            // A thread learns of it with the next byte that it waits for, a moment later.
+            // A thread notices the disconnection when it waits for the next byte.
             try await eventually("a thread is free") {
                 try alice.upload(file, masterVersion: 0).status == 200
             }
@@ -155,7 +155,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "A key that cannot be used is named by config check, and stops the server with EX_CONFIG",
+            "config check names an unusable key, and the server exits with EX_CONFIG",
             arguments: [
                 ("apns", "privateKeyFile", "junk"), ("fcm", "serviceAccountFile", "junk"),
                 ("fcm", "serviceAccountFile", #"{"project_id": "p", "client_email": "e", "private_key": "junk"}"#),
@@ -192,7 +192,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "Without an owning account type the server refuses to start, and says why [16]",
+            "Without an owning account type, the server does not start and prints the reason [16]",
             arguments: ["{}", "{\"Facebook\": true}", "{\"Google\": false}"])
         func noOwningType(types: String) throws {
             let good = try server.environment.value("CONFIG_FILE")
@@ -219,7 +219,7 @@ extension PrivateStackTests {
     }
 }
 
-/// Lets a connection live in an array.
+/// Stores a noncopyable connection in an array.
 private final class Box {
     private let conversation: HTTPConversation
 

@@ -9,7 +9,8 @@ struct CredentialTests {
     init() throws { server = try TestServer.shared() }
 
     @Test(
-        "A junk token is a 401 at every level that needs one [17] [27] [58] [F32]", arguments: ["Google", "Facebook"])
+        "An invalid token gets 401 at every level that needs one [17] [27] [58] [F32]",
+        arguments: ["Google", "Facebook"])
     func junkToken(type: String) throws {
         let headers = [
             ("X-token-type", "\(type)Token"), ("access_token", "junk-\(UUID().uuidString)"),
@@ -24,7 +25,7 @@ struct CredentialTests {
             401)
     }
 
-    @Test("A valid token suffices at level primary, and needs a user at level secondary [18] [28] [57]")
+    @Test("A valid token suffices at level primary; level secondary also requires a user [18] [28] [57]")
     func goodTokens() throws {
         let googleUser = try server.newcomer(.google)
         let facebookUser = try server.newcomer(.facebook)
@@ -36,12 +37,10 @@ struct CredentialTests {
         expectError(try facebookUser.redeem(unknown), 404)
     }
 
-    @Test(
-        "Many requests at once with a token that is new to the server ask its provider a few times, and all are answered"
-    )
+    @Test("Many simultaneous requests with a new token cause few calls to its provider, and all get replies")
     func burst() async throws {
-        // Whoever waits for another's answer does not wait long: a busy machine may need a second attempt.
-        try await eventually("a burst is answered by few questions") {
+        // A request waits only briefly for another one's result, so a busy machine may need a second attempt.
+        try await eventually("a burst causes few calls") {
             let bob = try server.newcomer(.google)
             let token = try #require(bob.headers.first { $0.name == "access_token" }?.value)
             var fault = SandboxFault(host: "oauth2.googleapis.com")
@@ -57,7 +56,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("CheckCreds returns the user's id, also for a Facebook user with read permission [31] [56]")
+    @Test("CheckCreds returns the user's id, including for a Facebook user with read permission [31] [56]")
     func checkCredentials() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.read)
@@ -82,7 +81,7 @@ struct CredentialTests {
         #expect(try alice.checkCredentials().values(of: "syncserver-access-token").isEmpty)
     }
 
-    @Test("Unknown paths and wrong methods stay 404 and 405 with good credentials [19] [20] [29] [30]")
+    @Test("Unknown paths and wrong methods get 404 and 405 even with valid credentials [19] [20] [29] [30]")
     func wrongPaths() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.read)
@@ -93,7 +92,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("An unknown or disabled token type is a 401 [43]", arguments: ["MadeUpToken", "google", ""])
+    @Test("An unknown or disabled token type gets 401 [43]", arguments: ["MadeUpToken", "google", ""])
     func tokenType(type: String) throws {
         let alice = try server.signUpOwningUser()
         let other = alice.with(account: alice.account.replacing(header: "X-token-type", with: type))
@@ -101,7 +100,7 @@ struct CredentialTests {
         expectError(try other.checkCredentials(), 401)
     }
 
-    @Test("Without token or token type: 401 [44] [259]", arguments: ["access_token", "X-token-type"])
+    @Test("A missing token or token type gets 401 [44] [259]", arguments: ["access_token", "X-token-type"])
     func missingHeader(name: String) throws {
         let alice = try server.signUpOwningUser()
         let incomplete = alice.with(account: alice.account.replacing(header: name, with: nil))
@@ -110,7 +109,7 @@ struct CredentialTests {
         expectError(try incomplete.createInvitation(), 401)
     }
 
-    @Test("A token of the other type is a 401")
+    @Test("A token with the wrong token type gets 401")
     func swappedType() throws {
         let alice = try server.signUpOwningUser()
         let swapped = alice.with(account: alice.account.replacing(header: "X-token-type", with: "FacebookToken"))
@@ -126,7 +125,7 @@ struct CredentialTests {
         expectJSON(try server.call("GET", "CheckCreds", headers: headers))
     }
 
-    @Test("Levels primary and secondary need a device UUID that is one [15] [F21]")
+    @Test("Levels primary and secondary require a valid device UUID [15] [F21]")
     func device() throws {
         let alice = try server.signUpOwningUser()
         let newcomer = try server.newcomer()
@@ -151,7 +150,7 @@ struct CredentialTests {
             try alice.commit(masterVersion: 0, group: UUID().uuidString, overriding: ["masterVersion": "x"]), 400)
     }
 
-    @Test("An expired access token of the server is refreshed transparently [21] [346]")
+    @Test("The server transparently refreshes its expired access token [21] [346]")
     func refresh() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile("after an hour")

@@ -2,13 +2,13 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("Replies that the server cannot finish")
+    @Suite("Unfinished replies")
     struct CutIndexTests {
-        @Test("A long Index that fails after its beginning is aborted, and does not look complete")
+        @Test("If a long Index fails after its beginning, the reply is aborted and does not look complete")
         func cutIndex() throws {
             let server = try TestServer.withFaults()
             let alice = try server.signUpOwningUser()
-            // More than the web server's socket and buffers hold, so that the beginning is passed on before the end comes.
+            // Larger than the web server's socket and buffers, so that the beginning is sent before the reply ends.
             _ = try server.askDatabase(
                 """
                 INSERT INTO files
@@ -22,7 +22,7 @@ extension PrivateStackTests {
                 """)
             let whole = try alice.call("GET", "Index", ["sharingGroupUUID": alice.group])
             #expect(whole.status == 200 && whole.isComplete)
-            // A version that no file can have, in the last row.
+            // An impossible version in the last row.
             _ = try server.askDatabase("ALTER TABLE files MODIFY file_version BIGINT NOT NULL")
             defer {
                 _ = try? server.askDatabase("UPDATE files SET file_version = 0 WHERE file_version > 2147483647")
@@ -39,7 +39,7 @@ extension PrivateStackTests {
                 do {
                     reply = try alice.call("GET", "Index", ["sharingGroupUUID": alice.group])
                 } catch HTTPConversationError.closedWithoutReply {
-                    // nginx that has stood still until the failure finds the beginning and the abort at once.
+                    // If nginx was paused until the failure, it receives the beginning and the abort together.
                 }
             }
             let cut = try #require(reply)

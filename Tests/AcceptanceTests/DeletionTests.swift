@@ -8,7 +8,7 @@ struct DeletionTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("A staged deletion is listed, its commit counts one and marks the file deleted [89] [163] [164] [165]")
+    @Test("A staged deletion is listed; its commit counts one and marks the file deleted [89] [163] [164] [165]")
     func deletion() async throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -32,10 +32,10 @@ struct DeletionTests {
         #expect(index.file(file)?.deleted?.bool == true)
         #expect(index.file(file)?.fileVersion?.integer == 0)
         #expect(index.file(file)?.deviceUUID?.text == alice.device)
-        try await eventually("the object is gone") { try alice.stored(file).isEmpty }
+        try await eventually("the object is deleted") { try alice.stored(file).isEmpty }
     }
 
-    @Test("The same deletion twice stages one row [166]")
+    @Test("A repeated deletion stages one row [166]")
     func twice() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -47,7 +47,7 @@ struct DeletionTests {
         #expect(try alice.commitStaged(masterVersion: 1) == 1)
     }
 
-    @Test("The same deletion twice at once stages one row [166]")
+    @Test("Two simultaneous identical deletions stage one row [166]")
     func twiceAtOnce() async throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -60,7 +60,7 @@ struct DeletionTests {
         #expect(try alice.commitStaged(masterVersion: 1) == 1)
     }
 
-    @Test("A deletion and an upload in one commit count two, and are listed as what they are [167]")
+    @Test("A deletion and an upload in one commit count two, and are listed with their kinds [167]")
     func withUpload() throws {
         let alice = try server.signUpOwningUser()
         let old = TestFile("old")
@@ -79,7 +79,7 @@ struct DeletionTests {
         #expect(index.file(new)?.deleted?.bool == false)
     }
 
-    @Test("Only the committed version can be deleted, from whichever device [168] [173]")
+    @Test("Only the committed version can be deleted, from any device [168] [173]")
     func versions() throws {
         let alice = try server.signUpOwningUser()
         var file = TestFile("version 0")
@@ -97,19 +97,19 @@ struct DeletionTests {
         #expect(try alice.index().file(file)?.deleted?.bool == true)
     }
 
-    @Test("A file that the group does not have cannot be deleted [169]")
+    @Test("A file that is not in the group cannot be deleted [169]")
     func unknown() throws {
         let alice = try server.signUpOwningUser()
         let staged = TestFile()
         try alice.stage(staged, masterVersion: 0)
 
         expectError(try alice.delete(TestFile(), masterVersion: 0), 404)
-        // Staged is not committed.
+        // A staged file is not committed.
         expectError(try alice.delete(staged, masterVersion: 0), 404)
         #expect(try alice.stagedUploads().map(\.deleted) == [.bool(false)])
     }
 
-    @Test("A stale deletion gets the current master version, and stages nothing [170]")
+    @Test("A stale deletion returns the current master version, and stages nothing [170]")
     func stale() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -131,10 +131,10 @@ struct DeletionTests {
         try phone.deleteAndCommit(file, masterVersion: 1)
 
         #expect(try alice.index().file(file)?.deleted?.bool == true)
-        try await eventually("the object is gone") { try alice.stored(file).isEmpty }
+        try await eventually("the object is deleted") { try alice.stored(file).isEmpty }
     }
 
-    @Test("A group that does not exist, or is not the caller's, has nothing to delete [174] [175]")
+    @Test("Deletions in an unknown group, or another user's, are rejected [174] [175]")
     func foreignGroups() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")
@@ -147,7 +147,7 @@ struct DeletionTests {
         expectError(try alice.delete(file, masterVersion: 0), 404)
     }
 
-    @Test("A deleted file may be deleted again, with no effect but the commit [177]")
+    @Test("A deleted file may be deleted again, with no effect except the commit [177]")
     func deletedAgain() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -162,7 +162,7 @@ struct DeletionTests {
         #expect(index.file(file)?.deleted?.bool == true)
     }
 
-    @Test("Two devices delete the same file; the slower one's commit is stale first, then harmless")
+    @Test("If two devices delete the same file, the slower commit is first stale, then has no effect")
     func twoDevices() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -178,7 +178,7 @@ struct DeletionTests {
         #expect(try alice.index().file(file)?.deleted?.bool == true)
     }
 
-    @Test("An object that its owner has removed already is no obstacle to the commit [178]")
+    @Test("An object that its owner has already removed does not prevent the commit [178]")
     func removedByOwner() async throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -192,7 +192,7 @@ struct DeletionTests {
         let reply = try alice.commit(masterVersion: 2)
 
         #expect(reply.json == .object(["numberUploadsTransferred": .integer(2)]))
-        try await eventually("the other object is gone") { try alice.stored(other).isEmpty }
+        try await eventually("the other object is deleted") { try alice.stored(other).isEmpty }
     }
 
     @Test("Missing and malformed parameters are reported as such")
@@ -209,7 +209,7 @@ struct DeletionTests {
         #expect(try alice.stagedUploads().isEmpty)
     }
 
-    @Test("The debugging parameter that would delete at once has no effect: the deletion is staged")
+    @Test("The debugging parameter for immediate deletion is ignored: the deletion is staged")
     func actualDeletion() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()

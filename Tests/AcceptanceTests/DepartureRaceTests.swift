@@ -2,12 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// People leave and groups end while others, or they themselves, are at work. Whoever wins, nothing is left half done.
+/// Users leave and groups end during other requests. Whichever request wins, no operation is left half done.
 @Suite("Leaving and removing concurrently with other requests")
 struct DepartureRaceTests {
     let server: TestServer
-    /// Until when a loser's object is gone. The nodes of a cluster do not wait for each other: what one stages while another
-    /// removes is found by housekeeping, once a minute.
+    /// The time limit for deleting a loser's object. The nodes of a cluster do not wait for each other: if one node
+    /// stages a row while another removes its user or group, housekeeping finds the row, once a minute.
     private let withdrawal: Duration
 
     init() throws {
@@ -16,7 +16,7 @@ struct DepartureRaceTests {
         withdrawal = isCluster ? .seconds(100) : .seconds(30)
     }
 
-    @Test("The same departure twice at once happens once")
+    @Test("Simultaneous identical departures take effect once")
     func leavingTwice() async throws {
         let alice = try server.signUpOwningUser()
         for round in 0..<4 {
@@ -31,7 +31,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("The same RemoveUser twice at once happens once, and both get 200, or 401 as the user is unknown")
+    @Test("Simultaneous RemoveUser requests take effect once; each gets 200, or 401 for an unknown user")
     func removeUserTwice() async throws {
         let alice = try server.signUpOwningUser()
         for round in 0..<4 {
@@ -45,7 +45,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("Both last admins leave at once: one leaves, the other is stale")
+    @Test("If the last two admins leave simultaneously, one leaves and the other is stale")
     func lastAdmins() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.admin, provider: .google)
@@ -61,7 +61,7 @@ struct DepartureRaceTests {
         #expect(try carol.index().masterVersion == 4)
     }
 
-    @Test("Members of the same groups remove their accounts at once: all succeed, and no group is left behind")
+    @Test("Members of the same groups can remove their accounts simultaneously, and no group is left behind")
     func removedTogether() async throws {
         for _ in 0..<3 {
             let people = try (0..<3).map { try server.signUpOwningUser(name: "Person \($0)") }
@@ -85,7 +85,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("An account removed while it uploads leaves nothing in the owner's storage")
+    @Test("An account removed during its upload leaves nothing in the owner's storage")
     func removedWhileUploading() async throws {
         let alice = try server.signUpOwningUser()
         for size in [1_000, 300_000, 2_000_000] {
@@ -99,12 +99,12 @@ struct DepartureRaceTests {
 
             #expect([200, 401, 409, 410].contains(replies[0].status), "\(replies[0])")
             #expect(replies[1].status == 200, "\(replies[1])")
-            try await eventually("the object is gone", within: withdrawal) { try alice.stored(file).isEmpty }
+            try await eventually("the object is deleted", within: withdrawal) { try alice.stored(file).isEmpty }
             #expect(try alice.members() == [alice.userID])
         }
     }
 
-    @Test("An owner removes the account while a member commits a file to their storage: no live file remains")
+    @Test("If an owner's account is removed while a member commits a file to their storage, no live file remains")
     func ownerRemovedWhileCommitting() async throws {
         for _ in 0..<4 {
             let alice = try server.signUpOwningUser()
@@ -128,7 +128,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("A group is removed, twice at once, during an upload and commit: one wins, and no other's bytes stay")
+    @Test("If a group is removed twice during an upload and a commit, one wins, and no other bytes stay")
     func groupRemovedAtWork() async throws {
         for size in [1_000, 300_000, 1_500_000] {
             let alice = try server.signUpOwningUser()
@@ -153,16 +153,16 @@ struct DepartureRaceTests {
             #expect(try bob.groups().groups.isEmpty)
             // The upload may have been staged in time for the commit.
             let isUploadCommitted = replies[0].json?.numberUploadsTransferred == .integer(2)
-            try await eventually("what was not committed is not stored", within: withdrawal) {
+            try await eventually("uncommitted objects are deleted", within: withdrawal) {
                 try alice.stored(uploaded).count == (isUploadCommitted ? 1 : 0)
             }
-            try await eventually("what was committed stays") {
+            try await eventually("committed objects stay") {
                 try alice.stored(committed).count == (isCommitted ? 1 : 0)
             }
         }
     }
 
-    @Test("Two renames at once: one is applied, the other is stale")
+    @Test("Of two simultaneous renames, one is applied and the other is stale")
     func twoNames() async throws {
         let alice = try server.signUpOwningUser()
         for version in Int64(0)..<4 {
@@ -175,7 +175,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("A group is removed during a redemption: either it is gone, or the removal was stale")
+    @Test("If a group is removed during a redemption, either it is gone or the removal was stale")
     func removedWhileRedeeming() async throws {
         for round in 0..<6 {
             let alice = try server.signUpOwningUser()
@@ -198,7 +198,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("An inviter leaves while inviting and during a redemption: nobody gets an owner outside the group")
+    @Test("If an inviter leaves while inviting and during a redemption, no member gets an owner outside the group")
     func inviterLeavesMeanwhile() async throws {
         for _ in 0..<5 {
             let alice = try server.signUpOwningUser()
@@ -220,7 +220,7 @@ struct DepartureRaceTests {
                     try server.call("GET", "GetSharingInvitationInfo", ["sharingInvitationUUID": code]), 410)
             }
             if replies[0].status == 200 {
-                // Bob came first, so Dora's leaving was stale; or the leaving freed him.
+                // Either Bob was first and Dora's departure was stale, or her departure left him without an owner.
                 let storage = try bob.groups().group(alice.group)?.cloudStorageType?.text
                 #expect(storage == (hasLeft ? nil : "Google"))
             } else {
@@ -229,7 +229,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("An account is removed while it joins and creates groups: it is in none of them afterwards")
+    @Test("If an account is removed while it joins and creates groups, it is in none of them afterwards")
     func removedWhileJoining() async throws {
         for _ in 0..<4 {
             let alice = try server.signUpOwningUser()
@@ -249,13 +249,13 @@ struct DepartureRaceTests {
             for reply in replies { #expect(reply.status < 500, "\(reply)") }
             #expect(replies[3].status == 200, "\(replies[3])")
             let members = try alice.members()
-            // Who redeems after the removal is a new user; the old one is nowhere.
+            // A redemption after the removal creates a new user; the old one is not a member.
             #expect(!members.contains(bob.userID))
             if members.count > 1 { #expect(try bob.checkCredentials().status == 200) }
         }
     }
 
-    @Test("A file is deleted while it is being downloaded: it arrives completely, or the reply is stale [F29]")
+    @Test("If a file is deleted during its download, it arrives completely or the reply is stale [F29]")
     func deletedWhileDownloading() async throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -280,7 +280,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("The same new file committed to two groups at once is added to one of them")
+    @Test("A new file committed to two groups simultaneously is added to one of them")
     func sameFileInTwoGroups() async throws {
         let alice = try server.signUpOwningUser()
         for _ in 0..<5 {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("Bytes that phones exchange with the owner's storage themselves", .serialized)
+    @Suite("Direct transfers between phones and the owner's storage", .serialized)
     final class DirectTransferTests: Sendable {
         private static let stack = Result {
             try TestServer(PrivateStack("direct", responders: 1, overrides: #"{"directTransfers": true}"#))
@@ -23,7 +23,7 @@ extension PrivateStackTests {
             try? server.sandbox.changeSettings(["oneDriveHashDelayMs": 0])
         }
 
-        // MARK: Requests of the phone
+        // MARK: The phone's requests
 
         private func headers(_ user: TestUser, _ more: [(name: String, value: String)]) -> [(
             name: String, value: String
@@ -45,7 +45,7 @@ extension PrivateStackTests {
                 headers: headers(user, [(name: "Upload-Length", value: "\(file.contents.count)")]))
         }
 
-        /// Begins an upload, which must be offered an address.
+        /// Begins an upload, and requires that the server offers an address.
         private func begin(
             _ file: TestFile, _ user: TestUser, masterVersion: Int64 = 0, overriding: [String: String?] = [:]
         ) throws -> Begun {
@@ -61,7 +61,7 @@ extension PrivateStackTests {
             let address: JSONValue
         }
 
-        /// A piece of the upload through us.
+        /// Sends a piece of the upload through the server.
         private func piece(
             _ upload: String, at offset: Int, _ bytes: ArraySlice<UInt8>, isLast: Bool, _ user: TestUser,
             _ parameters: [String: String?] = [:]
@@ -96,7 +96,7 @@ extension PrivateStackTests {
             return status == 201 ? 200 : status
         }
 
-        /// Sends the beginning of a file, in a request that says so.
+        /// Sends the beginning of a file with a Content-Range header.
         private func send(_ bytes: ArraySlice<UInt8>, of file: TestFile, to address: JSONValue) throws -> Int {
             let folder = try ScratchFolder("direct-part")
             let part = folder.url.appending(path: "part")
@@ -117,7 +117,7 @@ extension PrivateStackTests {
             TestFile(randomBytes: bytes).stored(at: storage)
         }
 
-        /// Waits until nothing of a file is in its owner's storage, nor any work to be done there.
+        /// Waits until the owner's storage contains no object of the file, and no work is due there.
         private func expectNothingLeft(of file: TestFile, _ user: TestUser) async throws {
             try await eventually("nothing is left") {
                 try user.stored(file).isEmpty
@@ -130,13 +130,13 @@ extension PrivateStackTests {
         // MARK: Uploads
 
         @Test(
-            "The file is staged once the storage has the announced bytes; a repeated request gets the same",
+            "The file is staged once the storage has the announced bytes; repeated requests get the same reply",
             arguments: storages)
         func upload(storage: SandboxProvider) async throws {
             let alice = try server.signUpOwningUser(storage)
             let file = file(storage)
             let upload = try begin(file, alice)
-            #expect(try begin(file, alice).address == upload.address, "a repeated request has the same address")
+            #expect(try begin(file, alice).address == upload.address, "a repeated request returns the same address")
             let sent = try send(file.contents, to: upload.address)
             #expect(sent == 200)
             #expect(try alice.stagedUploads().isEmpty)
@@ -146,16 +146,16 @@ extension PrivateStackTests {
             #expect(try confirm(upload, file, alice).messageParameters == reply.messageParameters)
             #expect(try alice.commitStaged(masterVersion: 0) == 1)
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
-            try await eventually("there is one object") { try alice.stored(file).count == 1 }
+            try await eventually("one object exists") { try alice.stored(file).count == 1 }
             let intents = "SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject' AND user_id = \(alice.userID)"
             #expect(try server.askDatabase(intents) == "0")
-            // The address is used up.
+            // The address cannot be used again.
             let again = try send(file.contents, to: upload.address)
             #expect(again == [.google: 200, .dropbox: 410][storage, default: 404])
             #expect(try alice.stored(file).count == 1)
         }
 
-        @Test("Two requests at the same moment begin one upload, of which there is one object", arguments: storages)
+        @Test("Two simultaneous requests begin one upload with one object", arguments: storages)
         func simultaneous(storage: SandboxProvider) async throws {
             let alice = try server.signUpOwningUser(storage)
             for round in 0..<3 {
@@ -165,7 +165,7 @@ extension PrivateStackTests {
                 #expect(replies.allSatisfy { $0.status == 201 }, "\(replies)")
                 let uploads = Set(replies.compactMap { $0.messageParameters?.uploadUUID?.text })
                 #expect(uploads.count == 1, "\(replies)")
-                // One of them may have found the other one at work, and has no address then.
+                // One of them may have met the other in progress, and then has no address.
                 let begun = try begin(file, alice, masterVersion: master)
                 #expect([begun.uuid] == uploads)
                 let addresses = replies.compactMap { $0.messageParameters?.directUpload }
@@ -175,11 +175,11 @@ extension PrivateStackTests {
                 #expect(try confirm(begun, file, alice).status == 200)
                 #expect(try alice.commitStaged(masterVersion: master) == 1)
                 expectDownload(try alice.download(file, masterVersion: master + 1), of: file)
-                try await eventually("there is one object") { try alice.stored(file).count == 1 }
+                try await eventually("one object exists") { try alice.stored(file).count == 1 }
             }
-            // What the request that was too late had reserved is cleared, and nothing else.
+            // Only the late request's reservation is deleted.
             let intents = "SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject' AND user_id = \(alice.userID)"
-            try await eventually("nothing is to be deleted") {
+            try await eventually("no deletion is pending") {
                 try server.hastenOutbox()
                 return try server.askDatabase(intents) == "0"
             }
@@ -189,13 +189,13 @@ extension PrivateStackTests {
             #expect(checked.status == 0, "\(checked.output)")
         }
 
-        @Test("Other bytes than were announced are refused and deleted", arguments: storages, [0, -1, 1])
+        @Test("Bytes that differ from the announcement are rejected and deleted", arguments: storages, [0, -1, 1])
         func wrongBytes(storage: SandboxProvider, difference: Int) async throws {
             let alice = try server.signUpOwningUser(storage)
             let file = file(storage)
             let upload = try begin(file, alice)
             let sent = try send(RandomData.bytes(file.contents.count + difference), to: upload.address)
-            // Google and OneDrive know how many bytes were announced.
+            // Google and OneDrive know the announced number of bytes.
             guard sent == 200 else {
                 #expect(storage != .dropbox && difference != 0 && sent == 400)
                 try server.sandbox.clearViolations()
@@ -215,7 +215,7 @@ extension PrivateStackTests {
             #expect(try confirm(second, file, alice).status == 200)
         }
 
-        @Test("Nothing is staged as long as nothing has come, and then it can come in any way", arguments: storages)
+        @Test("Without bytes nothing is staged; the bytes can still be sent through the server", arguments: storages)
         func nothingSent(storage: SandboxProvider) throws {
             let alice = try server.signUpOwningUser(storage)
             let file = file(storage)
@@ -225,7 +225,7 @@ extension PrivateStackTests {
             #expect(reply.json?.code?.text == "upload_offset_mismatch")
             #expect(reply.values(of: "upload-offset") == ["0"])
 
-            // Through us, in one piece.
+            // Sends the bytes through the server, in one piece.
             let sent = try piece(upload.uuid, at: 0, file.contents[...], isLast: true, alice)
             #expect(sent.status == 200 && sent.messageParameters?.creationDate?.text != nil, "\(sent)")
             #expect(try alice.commitStaged(masterVersion: 0) == 1)
@@ -233,7 +233,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "An upload that was begun by its address goes on through us",
+            "An upload begun at its address can continue through the server",
             arguments: [SandboxProvider.google, .microsoft])
         func mixed(storage: SandboxProvider) throws {
             let alice = try server.signUpOwningUser(storage)
@@ -250,7 +250,7 @@ extension PrivateStackTests {
             #expect(try alice.stored(file).count == 1)
         }
 
-        @Test("An upload that has come through us in part has no address any more")
+        @Test("An upload partly sent through the server no longer has an address")
         func begunThroughUs() throws {
             let alice = try server.signUpOwningUser(.google)
             let file = file(.google, bytes: 1_500_000)
@@ -261,13 +261,13 @@ extension PrivateStackTests {
             let repeated = try create(file, alice)
             #expect(repeated.status == 201 && repeated.messageParameters?.uploadUUID?.text == upload)
             #expect(repeated.messageParameters?.directUpload == nil)
-            // Whoever says that everything is there is not believed.
+            // The server does not trust a false confirmation.
             expectError(
                 try piece(upload, at: file.contents.count, [], isLast: true, alice, ["direct": "true"]), 409)
         }
 
         @Test(
-            "With a stale master version the bytes are kept; a request with the present one stages them",
+            "With a stale master version, the bytes are kept; a request with the current one stages them",
             arguments: storages)
         func stale(storage: SandboxProvider) throws {
             let alice = try server.signUpOwningUser(storage)
@@ -284,7 +284,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "Of an upload that is abandoned nothing is left over, whether its bytes came or not", arguments: storages,
+            "An abandoned upload leaves nothing behind, with or without bytes", arguments: storages,
             [true, false])
         func abandoned(storage: SandboxProvider, isSent: Bool) async throws {
             let alice = try server.signUpOwningUser(storage)
@@ -295,7 +295,7 @@ extension PrivateStackTests {
             expectError(try confirm(upload, file, alice), 404)
             try await expectNothingLeft(of: file, alice)
             guard !isSent else { return }
-            // A phone that sends nevertheless: Google takes nothing any more; Dropbox does, until its link ends.
+            // If the phone sends bytes nevertheless, Google rejects them; Dropbox accepts them until the link expires.
             let late = try send(file.contents, to: upload.address)
             #expect(storage == .dropbox ? late == 200 : late == 404)
             _ = try server.askDatabase(
@@ -303,7 +303,7 @@ extension PrivateStackTests {
             try await expectNothingLeft(of: file, alice)
         }
 
-        @Test("Of an owner who leaves nothing is left over", arguments: storages)
+        @Test("A removed owner leaves nothing behind", arguments: storages)
         func departure(storage: SandboxProvider) async throws {
             let alice = try server.signUpOwningUser(storage)
             let file = file(storage)
@@ -313,7 +313,7 @@ extension PrivateStackTests {
             try await expectNothingLeft(of: file, alice)
         }
 
-        @Test("A link that has expired is replaced by another one")
+        @Test("An expired link is replaced")
         func expired() throws {
             let alice = try server.signUpOwningUser(.dropbox)
             let file = file(.dropbox)
@@ -329,7 +329,7 @@ extension PrivateStackTests {
             #expect(try confirm(second, file, alice).status == 200)
         }
 
-        @Test("Who is no writer of the group gets no address, and another device cannot confirm")
+        @Test("A user without write permission gets no address, and another user cannot confirm the upload")
         func strangers() throws {
             let alice = try server.signUpOwningUser(.google)
             let bob = try server.signUpOwningUser(.google)
@@ -344,7 +344,7 @@ extension PrivateStackTests {
             expectError(try confirm(upload, file, bob), 404)
         }
 
-        @Test("The storages agree with the database afterwards", arguments: storages)
+        @Test("After a direct upload, fsck finds no difference between storage and database", arguments: storages)
         func checked(storage: SandboxProvider) throws {
             let alice = try server.signUpOwningUser(storage)
             let file = file(storage)
@@ -359,7 +359,7 @@ extension PrivateStackTests {
 
         // MARK: OneDrive
 
-        @Test("Without its own hash OneDrive gives no address, and gets the bytes through us")
+        @Test("Without OneDrive's own hash there is no address, and the bytes are sent through the server")
         func withoutHash() throws {
             let alice = try server.signUpOwningUser(.microsoft)
             let file = file(.microsoft)
@@ -371,7 +371,7 @@ extension PrivateStackTests {
             #expect(try piece(upload, at: 0, file.contents[...], isLast: true, alice).status == 200)
         }
 
-        @Test("A hash of another form is refused, whatever the storage; other storages ignore a well-formed one")
+        @Test("A malformed hash is rejected for every storage; storages other than OneDrive ignore a well-formed one")
         func hashForm() throws {
             let alice = try server.signUpOwningUser(.google)
             let file = file(.google)
@@ -387,7 +387,7 @@ extension PrivateStackTests {
             #expect(try confirm(upload, file, alice).status == 200)
         }
 
-        @Test("What does not have the announced hash is refused and deleted")
+        @Test("Bytes without the announced hash are rejected and deleted")
         func wrongHash() async throws {
             let alice = try server.signUpOwningUser(.microsoft)
             let file = file(.microsoft)
@@ -400,7 +400,7 @@ extension PrivateStackTests {
             try await expectNothingLeft(of: file, alice)
         }
 
-        @Test("The latest announcement counts; whoever takes it back sends the bytes through us")
+        @Test("The latest announced hash counts; without one, the bytes must be sent through the server")
         func announcedAgain() throws {
             let alice = try server.signUpOwningUser(.microsoft)
             let file = file(.microsoft)
@@ -415,7 +415,7 @@ extension PrivateStackTests {
             #expect(try confirm(upload, file, alice).status == 200)
         }
 
-        @Test("A hash that comes late is waited for: the request is to be repeated")
+        @Test("If OneDrive's hash is not available yet, the phone must repeat the request")
         func lateHash() async throws {
             let alice = try server.signUpOwningUser(.microsoft)
             let file = file(.microsoft)
@@ -434,7 +434,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "A checksum that is a lie is found out by the first download; the following ones announce what is true",
+            "The first download detects a false checksum; later downloads announce the correct one",
             arguments: [1_000, 700_000])
         func lie(bytes: Int) throws {
             let alice = try server.signUpOwningUser(.microsoft)
@@ -453,14 +453,14 @@ extension PrivateStackTests {
                 expectDownload(
                     try reader.download(file, masterVersion: 2, group: alice.group), of: file, contentsChanged: true)
             }
-            // As for a file that its owner has changed, which is not a thing that must be repaired.
+            // Like a file that its owner has changed, this requires no repair.
             let checked = try OperatorTool(server).run([
                 "fsck", "--clouds", "--json", "--owner", "\(alice.userID)",
             ])
             #expect(checked.status == 0, "\(checked.output)")
         }
 
-        @Test("A checksum that is true stays what it is, also after a download that was damaged on its way")
+        @Test("A correct checksum stays unchanged, even after a damaged download")
         func damagedDownload() throws {
             let alice = try server.signUpOwningUser(.microsoft)
             let file = file(.microsoft)
@@ -476,7 +476,7 @@ extension PrivateStackTests {
             #expect(damaged.status != 200 || !damaged.isComplete, "\(damaged)")
             let before = try server.sandbox.lastRequest()
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
-            // Nothing has to be found out by reading it once more.
+            // The server does not read the object again to verify it.
             let readings = try server.sandbox.requests(since: before).count {
                 $0.path?.text?.hasSuffix("/download.aspx") == true
             }
@@ -486,7 +486,7 @@ extension PrivateStackTests {
         // MARK: Downloads
 
         @Test(
-            "A phone reads the bytes itself from the address that it asks for",
+            "A phone that asks for an address can read the bytes from it",
             arguments: [SandboxProvider.dropbox, .microsoft])
         func download(storage: SandboxProvider) throws {
             let alice = try server.signUpOwningUser(storage)
@@ -502,18 +502,18 @@ extension PrivateStackTests {
             let received = try curl([], address)
             #expect(received.status == 200)
             #expect(received.body == file.contents)
-            // Who does not ask for it gets the bytes.
+            // Without the parameter, the reply contains the bytes.
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
         @Test(
-            "A download that is continued after its file was replaced is not for us if the storage has such addresses",
+            "Once a file is replaced, its download can be resumed only from a storage without direct addresses",
             arguments: [(SandboxProvider.google, true), (.dropbox, false)])
         func continued(storage: SandboxProvider, isForUs: Bool) throws {
             let alice = try server.signUpOwningUser(storage)
             let file = file(storage)
             try alice.publish(file, masterVersion: 0)
-            // The jobs role deletes what was replaced.
+            // Otherwise the jobs role would delete the replaced object.
             let jobs = try server.processes("syncd_jobs")
             for process in jobs { process.freeze() }
             defer { for process in jobs { process.thaw() } }
@@ -528,7 +528,7 @@ extension PrivateStackTests {
             #expect(reply.status == 206 && reply.body == Array(file.contents[10...]), "\(reply)")
         }
 
-        @Test("A storage without such addresses sends the bytes through us, and what is gone is said to be")
+        @Test("Without addresses for downloads, the server sends the bytes, and reports a stale master version")
         func downloadThroughUs() throws {
             let alice = try server.signUpOwningUser(.google)
             let file = file(.google)
@@ -543,9 +543,9 @@ extension PrivateStackTests {
     }
 }
 
-@Suite("Direct transfers that the operator has not allowed")
+@Suite("Direct transfers that the operator has disabled")
 struct ForbiddenDirectTransferTests {
-    @Test("A client that asks for an address notices nothing but that there is none")
+    @Test("A client that asks for an address gets none, and its transfers work as usual")
     func notAllowed() throws {
         let server = try TestServer.shared()
         let alice = try server.signUpOwningUser(.dropbox)

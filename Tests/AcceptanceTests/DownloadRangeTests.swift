@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("DownloadFile: parts and conditions")
+@Suite("DownloadFile: ranges and conditions")
 struct DownloadRangeTests {
     let server: TestServer
 
@@ -10,7 +10,7 @@ struct DownloadRangeTests {
 
     static let providers: [SandboxProvider] = [.google, .dropbox, .microsoft]
 
-    @Test("Every reply with bytes names them, as the same, and says that it gives parts", arguments: providers)
+    @Test("Every reply with bytes has the same ETag and announces support for ranges", arguments: providers)
     func tag(provider: SandboxProvider) throws {
         let alice = try server.signUpOwningUser(provider)
         let file = TestFile(randomBytes: 1_000).stored(at: provider)
@@ -33,7 +33,7 @@ struct DownloadRangeTests {
         #expect(unchanged.status == 304 && unchanged.body.isEmpty && unchanged.values(of: "etag") == [tag])
     }
 
-    @Test("Parts put together are the file, whatever their boundaries", arguments: providers, [1, 65_536, 200_001])
+    @Test("Ranges add up to the file, whatever their boundaries", arguments: providers, [1, 65_536, 200_001])
     func parts(provider: SandboxProvider, size: Int) throws {
         let alice = try server.signUpOwningUser(provider)
         let file = TestFile(randomBytes: size).stored(at: provider)
@@ -55,7 +55,7 @@ struct DownloadRangeTests {
         }
     }
 
-    @Test("A range beyond the end is a 416 with the length; what is no single range of bytes gets the whole")
+    @Test("A range beyond the end gets 416 with the length; anything but a single byte range gets the whole file")
     func otherRanges() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile("Hello World")
@@ -85,7 +85,7 @@ struct DownloadRangeTests {
         }
     }
 
-    @Test("curl and wget continue a file of which they have a part", arguments: ["curl", "wget"])
+    @Test("curl and wget can resume a partial download", arguments: ["curl", "wget"])
     func commonTools(tool: String) throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 200_000)
@@ -110,7 +110,7 @@ struct DownloadRangeTests {
 }
 
 extension PrivateStackTests {
-    @Suite("Downloads of versions that are replaced")
+    @Suite("Downloads of replaced versions")
     struct ReplacedDownloadTests {
         private static let result = Result {
             try TestServer(PrivateStack("grace", responders: 1, overrides: #"{"replacedVersionSeconds": 3600}"#))
@@ -124,7 +124,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "A download that was interrupted is finished after its file was replaced, until the grace period is over",
+            "An interrupted download of a replaced version can be completed until the grace period ends",
             arguments: DownloadRangeTests.providers)
         func resumed(provider: SandboxProvider) async throws {
             let alice = try server.signUpOwningUser(provider)
@@ -137,12 +137,12 @@ extension PrivateStackTests {
             #expect(reply.status == 206 && reply.body == Array(file.contents[60_000...]))
             #expect(reply.values(of: "content-range") == ["bytes 60000-99999/100000"])
             #expect(reply.messageParameters?.checkSum?.text == file.checkSum)
-            // Without both headers the client is to refresh, as ever.
+            // Without both headers, the client must refresh its index as usual.
             expectStale(try alice.download(file, masterVersion: 1), 2)
             expectStale(try alice.download(file, masterVersion: 1, headers: [("Range", "bytes=1-")]), 2)
             expectDownload(try alice.download(file.next("new"), masterVersion: 2), of: file.next("new"))
 
-            // The objects that wait are no orphans, and an operator sees them.
+            // Waiting objects are not orphans, and operators can list them.
             let tool = try OperatorTool(server)
             let jobs = try tool.json("jobs", "list", "--user", "\(alice.userID)", "--kind", "deleteObject").items?.array
             let job = try #require(jobs?.first?.jobID?.integer)
@@ -156,10 +156,10 @@ extension PrivateStackTests {
             expectStale(try alice.download(file, masterVersion: 1, headers: rest(file, from: 60_000)), 2)
         }
 
-        @Test("A download in progress is not disturbed by a replacement or a deletion", arguments: [true, false])
+        @Test("A replacement or deletion does not disturb a download in progress", arguments: [true, false])
         func inProgress(isReplaced: Bool) throws {
             let alice = try server.signUpOwningUser()
-            // More than the sockets and nginx hold.
+            // More than the buffers of the sockets and nginx hold.
             let file = TestFile(randomBytes: 40_000_000)
             try alice.publish(file, masterVersion: 0)
             var conversation = try HTTPConversation(to: server.address)
@@ -184,7 +184,7 @@ extension PrivateStackTests {
             #expect(reply.isComplete && received == file.contents)
         }
 
-        @Test("A download goes on after another file of the group has changed")
+        @Test("A download can be resumed after another file of the group has changed")
         func otherFile() throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile(randomBytes: 1_000)
@@ -196,7 +196,7 @@ extension PrivateStackTests {
             #expect(reply.status == 206 && reply.body == [file.contents[999]])
         }
 
-        @Test("A deleted file is not continued, and its object waits like a replaced one")
+        @Test("A download of a deleted file cannot be resumed, and its object waits like a replaced one")
         func deleted() throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile(randomBytes: 1_000)
@@ -207,7 +207,7 @@ extension PrivateStackTests {
             #expect(try alice.stored(file).count == 1)
         }
 
-        @Test("Whoever leaves does not wait: their replaced versions are deleted at once")
+        @Test("Replaced versions of a removed user are deleted immediately")
         func leaving() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile("old")
@@ -217,11 +217,11 @@ extension PrivateStackTests {
 
             #expect(try alice.removeAccount().status == 200)
 
-            try await eventually("the replaced version is gone") { try alice.stored(file).map(\.version) == ["1"] }
+            try await eventually("the replaced version is deleted") { try alice.stored(file).map(\.version) == ["1"] }
         }
 
         @Test(
-            "A file whose object waits can be added to another group at once, under a name of its own",
+            "A file whose object waits for deletion can be added to another group immediately",
             arguments: DownloadRangeTests.providers)
         func addedAgain(provider: SandboxProvider) throws {
             let alice = try server.signUpOwningUser(provider)

@@ -9,7 +9,7 @@ struct DownloadTests {
     init() throws { server = try TestServer.shared() }
 
     @Test(
-        "A committed file comes back with its checksum [213] [214] [326]",
+        "A download returns a committed file with its checksum [213] [214] [326]",
         arguments: ["text/plain", "application/x-url"])
     func committed(mimeType: String) throws {
         let alice = try server.signUpOwningUser()
@@ -32,7 +32,7 @@ struct DownloadTests {
         expectDownload(try alice.onAnotherDevice().download(file, masterVersion: 1), of: file)
     }
 
-    @Test("A stale master version gets the current one and no bytes [217] [233]")
+    @Test("A stale master version returns the current one and no bytes [217] [233]")
     func stale() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -42,7 +42,7 @@ struct DownloadTests {
         expectStale(try alice.download(file, masterVersion: 2), 1)
     }
 
-    @Test("The metadata are returned if their version is given, and only then is the request valid [218] [222] [235]")
+    @Test("A request is valid only with the metadata's version, and then returns the metadata [218] [222] [235]")
     func metadataVersion() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile("with")
@@ -59,7 +59,7 @@ struct DownloadTests {
         expectError(try alice.download(plain, masterVersion: 1, metadataVersion: 0), 404, 409)
     }
 
-    @Test("A version that is not the current one is refused, without a message header [219]")
+    @Test("A version that is not the current one is rejected without a message header [219]")
     func otherVersion() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -70,7 +70,7 @@ struct DownloadTests {
         expectError(try alice.download(file, masterVersion: 2), 409)
     }
 
-    @Test("A file that is unknown, only staged, or of another group, is a 404")
+    @Test("A file that is unknown, only staged, or in another group is a 404")
     func unknownFile() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")
@@ -84,7 +84,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A group of others is a 410, whether the file exists or not")
+    @Test("Another user's group is a 410, whether or not the file exists")
     func foreignGroup() throws {
         let alice = try server.signUpOwningUser()
         let stranger = try server.signUpOwningUser()
@@ -107,7 +107,7 @@ struct DownloadTests {
         expectDownload(try bob.download(file, masterVersion: 2), of: file)
     }
 
-    @Test("A sharing user's file can be downloaded by the owner and another sharing user [227] [228]")
+    @Test("The owner and another sharing user can download a sharing user's file [227] [228]")
     func betweenMembers() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -118,7 +118,7 @@ struct DownloadTests {
         for user in [alice, bob, dora] { expectDownload(try user.download(file, masterVersion: 3), of: file) }
     }
 
-    @Test("An owning invitee's file is in their storage, and both can download it [229]")
+    @Test("An owning invitee's file is in the invitee's storage, and both users can download it [229]")
     func inviteesStorage() throws {
         let alice = try server.signUpOwningUser()
         let carol = try alice.newMember(.write, provider: .google, name: "Carol")
@@ -130,7 +130,7 @@ struct DownloadTests {
         for user in [alice, carol] { expectDownload(try user.download(file, masterVersion: 2), of: file) }
     }
 
-    @Test("In their second group a sharing user downloads too [231] [252]")
+    @Test("A sharing user can also download in their second group [231] [252]")
     func secondGroup() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")
@@ -148,7 +148,7 @@ struct DownloadTests {
     func longMetadata() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
-        // Digits need no escape: the query has room for 60,000 bytes together with the headers.
+        // Digits need no escaping; the query and the headers together have room for 60,000 bytes.
         let text = String(repeating: "0123456789", count: 5_500)
         try alice.publish(file, masterVersion: 0, metadata: TestMetadata(0, text))
 

@@ -12,7 +12,7 @@ struct DropboxTests {
 
     // MARK: Signing in
 
-    @Test("An invalid token is a 401 at every level that needs one [22]")
+    @Test("An invalid token gets 401 at every level that requires one [22]")
     func badToken() throws {
         let person = try server.newcomer(.dropbox)
         let junk = person.with(account: person.account.replacing(header: "access_token", with: "junk"))
@@ -22,7 +22,7 @@ struct DropboxTests {
         expectError(try junk.call("POST", "AddUser", ["sharingGroupUUID": UUID().uuidString]), 401)
     }
 
-    @Test("A valid token with its own account id suffices at level primary [23]")
+    @Test("A valid token with its account id suffices at level primary [23]")
     func goodToken() throws {
         let person = try server.newcomer(.dropbox)
 
@@ -30,7 +30,7 @@ struct DropboxTests {
         expectError(try person.checkCredentials(), 401)
     }
 
-    @Test("A's token with B's account id, or with none, signs nobody in [45] [F17]")
+    @Test("A token with another account's id, or without an id, is rejected [45] [F17]")
     func otherAccountID() throws {
         let (alice, bob) = (try server.signUpOwningUser(.dropbox), try server.signUpOwningUser(.dropbox))
 
@@ -42,7 +42,7 @@ struct DropboxTests {
         #expect(try alice.checkCredentials().json?.userId?.integer == alice.userID)
     }
 
-    @Test("A valid token makes no difference for an unknown path or a wrong method [24] [25]")
+    @Test("Unknown paths and wrong methods are errors even with a valid token [24] [25]")
     func wrongRequest() throws {
         let alice = try server.signUpOwningUser(.dropbox)
 
@@ -72,7 +72,7 @@ struct DropboxTests {
     func warningFile() async throws {
         let dora = try server.signUpOwningUser(.dropbox)
 
-        try await eventually("the file is there") {
+        try await eventually("the file exists") {
             try server.sandbox.files(of: dora.account).map(\.name) == ["README.txt"]
         }
     }
@@ -80,7 +80,7 @@ struct DropboxTests {
     // MARK: Files
 
     @Test(
-        "Text and pictures go into the app's folder under their names and come back [349] [351]",
+        "Text and pictures are stored in the app's folder under their names, and can be downloaded [349] [351]",
         arguments: [0, 11, 262_145, 700_000])
     func roundTrip(size: Int) throws {
         let dora = try server.signUpOwningUser(.dropbox)
@@ -90,7 +90,7 @@ struct DropboxTests {
 
         let index = try dora.index()
         #expect(index.file(file)?.cloudStorageType?.text == "Dropbox")
-        #expect(index.group(dora.group)?.cloudStorageType == nil, "owning users know it from the files")
+        #expect(index.group(dora.group)?.cloudStorageType == nil, "owning users learn it from the files")
         #expect(try dora.stored(file).map(\.name) == [file.cloudName(device: dora.device)])
         #expect(try dora.stored(file).map(\.checkSum) == [file.checkSum])
         expectDownload(try dora.download(file, masterVersion: 1), of: file)
@@ -113,7 +113,7 @@ struct DropboxTests {
         #expect(try dora.stored(address).map(\.checkSum) == [address.checkSum])
     }
 
-    @Test("An MD5, or the hash of other bytes, is refused, and nothing is left")
+    @Test("An MD5, or a hash of different bytes, is rejected and leaves nothing behind")
     func wrongCheckSum() async throws {
         let dora = try server.signUpOwningUser(.dropbox)
         for wrong in [Checksum.md5(text().contents), text("Other").checkSum] {
@@ -124,7 +124,7 @@ struct DropboxTests {
         }
     }
 
-    @Test("An object of that name and contents exists already: it is adopted [132]")
+    @Test("An existing object with the same name and contents is adopted [132]")
     func adopted() throws {
         let dora = try server.signUpOwningUser(.dropbox)
         let file = text()
@@ -137,7 +137,7 @@ struct DropboxTests {
         expectDownload(try dora.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("Other contents have the name: they are kept, and the upload gets its spare name [350]")
+    @Test("An existing object with different contents is kept, and the upload gets its spare name [350]")
     func spareName() throws {
         let dora = try server.signUpOwningUser(.dropbox)
         let file = text()
@@ -151,7 +151,7 @@ struct DropboxTests {
         expectDownload(try dora.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("A staged version that is replaced by other contents is committed once, and its object is deleted")
+    @Test("A staged version with replaced contents is committed once, and its first object is deleted")
     func replacedStaging() async throws {
         let dora = try server.signUpOwningUser(.dropbox)
         var file = text("first")
@@ -167,7 +167,7 @@ struct DropboxTests {
         }
     }
 
-    @Test("The same upload sent many times at once ends with one row and its bytes")
+    @Test("Many simultaneous identical uploads result in one row and one object")
     func twins() async throws {
         let dora = try server.signUpOwningUser(.dropbox)
         let file = TestFile(randomBytes: 300_000).stored(at: .dropbox)
@@ -190,12 +190,12 @@ struct DropboxTests {
         try dora.publish(file.next("Hello again"), masterVersion: 1)
 
         expectDownload(try dora.download(file.next("Hello again"), masterVersion: 2), of: file.next("Hello again"))
-        try await eventually("the old object is gone") {
+        try await eventually("the old object is deleted") {
             try dora.stored(file).map(\.name) == [file.next("").cloudName(device: dora.device)]
         }
     }
 
-    @Test("A file renamed by its owner is served, a changed one marked as changed, a deleted one gone [351] [353]")
+    @Test("Owners' changes: a renamed file is served, a changed one is marked, a deleted one is gone [351] [353]")
     func ownerTouches() throws {
         let dora = try server.signUpOwningUser(.dropbox)
         var file = text()
@@ -263,9 +263,9 @@ struct DropboxTests {
         expectDownload(try friend.download(file, masterVersion: 2), of: file)
     }
 
-    // MARK: Groups of several storages
+    // MARK: Groups with several storages
 
-    @Test("In one group each owner's files are in their own storage, and everybody reads all of them")
+    @Test("In a group, each owner's files are in their own storage, and every member can read all of them")
     func mixedGroup() throws {
         let alice = try server.signUpOwningUser(.google)
         let dora = try alice.newMember(.write, provider: .dropbox, name: "Dora Dropbox")
@@ -283,14 +283,14 @@ struct DropboxTests {
         }
         #expect(try dora.stored(ofDora).count == 1 && alice.stored(ofDora).isEmpty)
         #expect(try alice.stored(ofBob).count == 1 && dora.stored(ofBob).isEmpty)
-        // The next version goes where the file is, whoever brings it: with that storage's checksum.
+        // The next version goes to the file's storage, with that storage's checksum, whoever uploads it.
         let next = ofDora.next("Alice's version of Dora's")
         try alice.publish(next, masterVersion: 5)
         #expect(try dora.stored(ofDora).contains { $0.checkSum == next.checkSum })
         expectDownload(try bob.download(next, masterVersion: 6), of: next)
     }
 
-    @Test("A sharing user invited by a Dropbox user writes into that Dropbox")
+    @Test("The files of a sharing user invited by a Dropbox user are stored in that Dropbox")
     func sharingUser() throws {
         let dora = try server.signUpOwningUser(.dropbox)
         let bob = try dora.newMember(.write)

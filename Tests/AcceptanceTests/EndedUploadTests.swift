@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    /// Uploads that were begun in several requests, or with an address of the storage itself, and that can no longer succeed.
-    @Suite("Uploads that nobody can finish", .serialized)
+    /// Uploads in pieces, or to an address of the storage, that can no longer succeed.
+    @Suite("Uploads that cannot be finished", .serialized)
     final class EndedUploadTests: Sendable {
         private static let stack = Result {
             try TestServer(PrivateStack("ended", responders: 1, overrides: #"{"directTransfers": true}"#))
@@ -53,7 +53,7 @@ extension PrivateStackTests {
             TestFile(randomBytes: 3_000_000).stored(at: storage)
         }
 
-        /// The requests with bytes of files that a storage has got since.
+        /// The requests with file contents that the storage has received since `request`.
         private func bytesSent(since request: Int64) throws -> [JSONValue] {
             try server.sandbox.requests(since: request).filter { request in
                 let (host, path) = (request.host?.text ?? "", request.path?.text ?? "")
@@ -67,7 +67,7 @@ extension PrivateStackTests {
                 "SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject' AND user_id = \(owner.userID)")
         }
 
-        /// Waits until nothing that anybody has uploaded is in an owner's storage, nor any work for it to be done.
+        /// Waits until the owner's storage contains no uploaded object, and no work for it is pending.
         private func expectNothingLeft(in owner: TestUser) async throws {
             try await eventually("nothing is left") {
                 try server.sandbox.files(of: owner.account).filter { $0.size >= 700_000 }.isEmpty
@@ -97,7 +97,7 @@ extension PrivateStackTests {
             #expect(reply.status == 200, "\(reply)")
         }
 
-        /// Expects 410, or 404 once the jobs role has deleted what the upload had left.
+        /// Expects 410, or 404 once the jobs role has deleted the upload.
         private func expectRefusal(
             of call: HTTPCall, _ masterVersion: String = "", _ body: ArraySlice<UInt8> = [],
             sourceLocation: SourceLocation = #_sourceLocation
@@ -112,7 +112,7 @@ extension PrivateStackTests {
         // MARK: The phone does not return
 
         @Test(
-            "A deletion does not wait for an upload that was overtaken, nor for an address that nobody uses",
+            "A deletion waits neither for an overtaken upload nor for an unused address",
             arguments: [SandboxProvider.dropbox, .microsoft, .webdav])
         private func deletion(storage: SandboxProvider) async throws {
             let alice = try server.signUpOwningUser(storage)
@@ -131,7 +131,7 @@ extension PrivateStackTests {
             #expect(try alice.call("POST", "DiscardUploads", ["sharingGroupUUID": alice.group]).status == 200)
 
             try await eventually("the discarded object is deleted") { try alice.stored(doomed).isEmpty }
-            // What has been overtaken can still be staged.
+            // The overtaken upload can still be staged.
             var late = overtaken.calls.append(from: complete.contents.count)
             late.target += "&masterVersion=1"
             #expect(try perform(late).status == 200)
@@ -140,7 +140,7 @@ extension PrivateStackTests {
         // MARK: The owner has left
 
         @Test(
-            "Whatever comes of an upload into the storage of an owner who has left is refused, and the storage gets nothing of it",
+            "Every request of an upload into a departed owner's storage is rejected, and no byte reaches the storage",
             arguments: storages, Ending.allCases)
         private func pieces(storage: SandboxProvider, ending: Ending) async throws {
             let alice = try server.signUpOwningUser(storage)
@@ -150,7 +150,7 @@ extension PrivateStackTests {
             let piece = try perform(upload.calls.append(from: 0, isLast: false), first.contents[..<1_048_576])
             #expect(piece.status == 204, "\(piece)")
             let offset = try #require(piece.values(of: "upload-offset").first.flatMap { Int($0) })
-            // All bytes of this one are there; another change was faster.
+            // All bytes of this upload have arrived, but another change was faster.
             let overtaken = try begin(complete, bob, masterVersion: 1)
             let begun = try perform(overtaken.calls.append(from: 0, isLast: false), complete.contents[..<1_048_576])
             let middle = try #require(begun.values(of: "upload-offset").first.flatMap { Int($0) })
@@ -174,7 +174,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "The address that a member has of the storage of an owner who leaves ends", arguments: storages,
+            "A member's upload address for a departing owner's storage becomes invalid", arguments: storages,
             Ending.allCases)
         private func address(storage: SandboxProvider, ending: Ending) async throws {
             let alice = try server.signUpOwningUser(storage)
@@ -186,7 +186,7 @@ extension PrivateStackTests {
             try end(ending, of: alice, by: bob, masterVersion: 1)
 
             if storage == .dropbox {
-                // A link cannot be taken back: what comes by it is deleted.
+                // A link cannot be revoked; the server deletes bytes that arrive through it.
                 #expect(try server.send(file.contents, toStorage: address) == 200)
                 guard ending != .ownerDeletesAccount else { return }
             } else {
@@ -195,7 +195,7 @@ extension PrivateStackTests {
                 try server.sandbox.clearViolations()
             }
             try expectRefusal(of: upload.calls.confirmed(ofBytes: file.contents.count))
-            // The link has ended.
+            // The link has expired.
             _ = try server.askDatabase(
                 "UPDATE resumable_uploads SET direct_until = UTC_TIMESTAMP() WHERE owning_user_id = \(alice.userID)")
             _ = try server.askDatabase(
@@ -204,7 +204,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "The address that a member has ends when they leave, and when the group is removed",
+            "A member's upload address becomes invalid when they leave or the group is removed",
             arguments: [true, false])
         func addressOfFormerMember(isGroupRemoved: Bool) async throws {
             let alice = try server.signUpOwningUser(.google)
@@ -222,7 +222,7 @@ extension PrivateStackTests {
                 try server.send(file.contents, toStorage: #require(upload.address)) >= 400
             }
             try server.sandbox.clearViolations()
-            // The owner's upload in another group is not concerned.
+            // The owner's upload in another group is not affected.
             #expect(try server.send(kept.contents, toStorage: #require(own.address)) == 200)
             #expect(try perform(own.calls.confirmed(ofBytes: kept.contents.count)).status == 200)
         }

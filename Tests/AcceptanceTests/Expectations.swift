@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Expects what every reply must have: the version exactly once, in lower case, as three integers.
+/// Expects exactly one version header, with a lower-case name and three integers.
 func expectVersion(_ reply: HTTPReply, sourceLocation: SourceLocation = #_sourceLocation) {
     let versions = reply.headers.filter { $0.name == "syncserver-version" }.map(\.value)
     #expect(
@@ -12,7 +12,7 @@ func expectVersion(_ reply: HTTPReply, sourceLocation: SourceLocation = #_source
     #expect(parts.count == 3 && parts.allSatisfy { Int($0) != nil }, sourceLocation: sourceLocation)
 }
 
-/// Expects an error reply in the agreed form with one of `statuses`, and the reason if there must be one.
+/// Expects a well-formed error reply with one of `statuses`, and with `goneReason`.
 func expectError(
     _ reply: HTTPReply, _ statuses: Int..., goneReason: String? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -20,7 +20,7 @@ func expectError(
     expectError(reply, oneOf: statuses, goneReason: goneReason, sourceLocation: sourceLocation)
 }
 
-/// The same with the statuses as a list.
+/// Expects a well-formed error reply with a status from a list.
 func expectError(
     _ reply: HTTPReply, oneOf statuses: [Int], goneReason: String? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -43,7 +43,7 @@ func expectError(
     #expect(reply.messageParameters == nil, sourceLocation: sourceLocation)
 }
 
-/// Expects a success that says nothing but the group's present master version.
+/// Expects a success that contains only the group's current master version.
 func expectStale(
     _ reply: HTTPReply, _ masterVersion: Int64, sourceLocation: SourceLocation = #_sourceLocation
 ) {
@@ -54,7 +54,7 @@ func expectStale(
     if reply.messageParameters != nil { #expect(reply.body.isEmpty, sourceLocation: sourceLocation) }
 }
 
-/// Expects a success of an endpoint that answers with JSON in its body.
+/// Expects a success with a JSON body.
 func expectJSON(_ reply: HTTPReply, sourceLocation: SourceLocation = #_sourceLocation) {
     #expect(reply.status == 200, "got \(reply)", sourceLocation: sourceLocation)
     #expect(reply.json != nil, "no JSON object in \(reply)", sourceLocation: sourceLocation)
@@ -63,7 +63,7 @@ func expectJSON(_ reply: HTTPReply, sourceLocation: SourceLocation = #_sourceLoc
     expectVersion(reply, sourceLocation: sourceLocation)
 }
 
-/// Expects a download that delivers just these bytes with their checksum.
+/// Expects a download of exactly these bytes with their checksum.
 func expectDownload(
     _ reply: HTTPReply, of file: TestFile, metadata: String? = nil, contentsChanged: Bool = false,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -83,7 +83,7 @@ func expectDownload(
     #expect(message?.gone == nil, sourceLocation: sourceLocation)
 }
 
-/// True for a real date and time in the wire's fixed form, UTC.
+/// Whether the text is a valid date and time in the wire's fixed format, in UTC.
 func isWireDate(_ text: String?) -> Bool {
     guard let text, text.wholeMatch(of: /\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}/) != nil else { return false }
     let formatter = DateFormatter()
@@ -95,7 +95,7 @@ func isWireDate(_ text: String?) -> Bool {
 }
 
 extension TestServer {
-    /// The stack's configuration with some settings changed, in a file that only its owner can read.
+    /// Writes the stack's configuration with changed settings to a file that only its owner can read.
     func changedConfiguration(
         in folder: ScratchFolder, _ change: (inout [String: Any]) throws -> Void
     ) throws -> String {
@@ -110,15 +110,15 @@ extension TestServer {
     }
 }
 
-/// Tests that make whole providers or processes fail. They have stacks of their own and run one at a time.
+/// Tests that make whole providers or processes fail. They have separate stacks and run one at a time.
 @Suite("On private stacks", .serialized)
 struct PrivateStackTests {}
 
-/// Tests that move gigabytes, one at a time beside all others, on a stack that is not disturbed.
+/// Tests that transfer gigabytes: one at a time, in parallel to all others, on an undisturbed stack.
 @Suite("Files of gigabytes", .serialized)
 struct GigabyteTests {}
 
 extension Tag {
-    /// Moves gigabytes; takes minutes.
+    /// Transfers gigabytes; takes minutes.
     @Tag static var large: Self
 }

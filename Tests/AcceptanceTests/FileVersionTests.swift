@@ -33,7 +33,7 @@ struct FileVersionTests {
             try alice.download(next, masterVersion: 2, metadataVersion: 1), of: next, metadata: "new metadata")
     }
 
-    @Test("Version 1 is refused while version 0 is only staged, on any device [106]")
+    @Test("Version 1 is rejected while version 0 is only staged, on any device [106]")
     func versionOneTooEarly() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -46,7 +46,7 @@ struct FileVersionTests {
         #expect(try alice.commitStaged(masterVersion: 0) == 1)
     }
 
-    @Test("Version 2 is refused while the same device's version 1 is only staged, which stays as it is [113]")
+    @Test("Version 2 is rejected while the same device's version 1 is only staged; version 1 stays unchanged [113]")
     func versionTwoTooEarly() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile("version 0")
@@ -62,7 +62,7 @@ struct FileVersionTests {
         try alice.publish(first.next("version 2"), masterVersion: 2)
     }
 
-    @Test("Version 0 again after its commit is refused, and nothing changes [107]")
+    @Test("After its commit, version 0 is rejected, and nothing changes [107]")
     func versionZeroAgain() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -85,7 +85,7 @@ struct FileVersionTests {
         expectError(try alice.upload(TestFile().next("new"), masterVersion: 0), 409)
     }
 
-    @Test("Versions 1 to 5, a commit after each [109] [193] [220] [221]")
+    @Test("Versions 1 to 5 can be committed one after the other [109] [193] [220] [221]")
     func manyVersions() throws {
         let alice = try server.signUpOwningUser()
         var file = TestFile("version 0")
@@ -154,7 +154,7 @@ struct FileVersionTests {
         expectDownload(try alice.download(next, masterVersion: 2, metadataVersion: 0), of: next, metadata: "kept")
     }
 
-    @Test("Metadata begin at version 0, whatever the file's version [126]")
+    @Test("Metadata begin at version 0, regardless of the file's version [126]")
     func metadataVersions() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile("old")
@@ -170,7 +170,7 @@ struct FileVersionTests {
         expectError(try alice.upload(next.next("3"), masterVersion: 2, metadata: TestMetadata(2, "x")), 409)
     }
 
-    @Test("Undelete of a new file is refused; of a live one it is a normal next version [123] [F57]")
+    @Test("Undelete of a new file is rejected; of a live file it is a normal next version [123] [F57]")
     func undelete() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile("old")
@@ -185,7 +185,7 @@ struct FileVersionTests {
         expectDownload(try alice.download(next, masterVersion: 2), of: next)
     }
 
-    @Test("A file that is live in one group is rejected in another one [F42]")
+    @Test("A file that is live in one group is rejected in another [F42]")
     func otherGroup() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")

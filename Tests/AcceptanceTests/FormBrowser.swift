@@ -3,11 +3,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A browser without scripts and pictures, with one person in front of it: follows redirects, fills in one form.
+/// A browser without scripts and pictures that follows redirects and fills in one form, like a person in front of it.
 ///
-/// Names of providers lead to the stack's sandbox, as its certificate authority is the only one that is trusted.
+/// It connects to the stack's sandbox for all host names, and trusts only the sandbox's certificate authority.
 struct FormBrowser: ConsentBrowser {
-    /// A page at which the browser has arrived.
+    /// A page that the browser has loaded.
     struct Page: Sendable {
         let status: Int
         let location: String?
@@ -18,7 +18,7 @@ struct FormBrowser: ConsentBrowser {
     private let routing: Routing
     private let account: String
 
-    /// - Parameter account: the sandbox's id of the account that the person uses.
+    /// - Parameter account: the sandbox's id of the person's account.
     init(_ server: TestServer, account: String) throws {
         CurlLibrary.initialize()
         let port = try server.environment.value("SANDBOX_TLS_PORT")

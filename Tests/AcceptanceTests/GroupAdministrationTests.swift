@@ -28,7 +28,7 @@ struct GroupAdministrationTests {
             ])
     }
 
-    @Test("A promoted member demotes the admin, and cannot be demoted as the last one")
+    @Test("A promoted member can demote the admin, and then cannot be demoted as the last admin")
     func succession() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -47,7 +47,7 @@ struct GroupAdministrationTests {
         #expect(members.json?["sharingGroupMembers"]?.array?.compactMap { $0.permission?.text } == ["read", "admin"])
     }
 
-    @Test("A removed member is out at once; two admins who remove each other leave one")
+    @Test("A removed member loses access immediately; if two admins remove each other, one remains")
     func removal() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.admin)
@@ -64,7 +64,7 @@ struct GroupAdministrationTests {
         #expect(try winner.index(of: alice.group).masterVersion == 2)
     }
 
-    @Test("Invitations are listed and revoked")
+    @Test("Invitations can be listed and revoked")
     func invitations() throws {
         let alice = try server.signUpOwningUser()
         let invitation = try alice.invite(.read, acceptors: 2)
@@ -85,7 +85,7 @@ struct GroupAdministrationTests {
         expectError(try server.newcomer(.facebook).redeem(invitation), 404)
     }
 
-    @Test("The longest metadata are sent in the body, and returned", arguments: ["x", "/", "\""])
+    @Test("Metadata of the maximum length can be sent in the body, and are returned", arguments: ["x", "/", "\""])
     func metadataBody(unit: String) throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -104,7 +104,7 @@ struct GroupAdministrationTests {
                 "POST", "UploadAppMetaData", parameters, body: [UInt8](repeating: 32, count: 512 * 1024 + 1)), 413)
     }
 
-    @Test("Errors are problem details for clients that accept them by name")
+    @Test("Clients that explicitly accept problem details receive them")
     func problems() throws {
         for (accept, type) in [
             ("application/problem+json", "application/problem+json"), ("*/*", "application/json"),

@@ -9,7 +9,7 @@ struct HangUpTests {
     init() throws { server = try TestServer.shared() }
 
     @Test(
-        "Hanging up in the middle leaves no file and no staged row, and the next attempt succeeds [129]",
+        "A disconnection during an upload leaves no file and no staged row, and the next attempt succeeds [129]",
         arguments: [0, 1, 300_000, 999_999])
     func hangUp(after count: Int) async throws {
         let alice = try server.signUpOwningUser()
@@ -17,7 +17,7 @@ struct HangUpTests {
 
         for _ in 0..<5 { try alice.beginUpload(file, sending: count).hangUp() }
 
-        // Nothing may come into being late either: another upload passes through the same stages meanwhile.
+        // Nothing may appear later either, so the test waits by sending another upload through the same stages.
         try alice.stage(TestFile(randomBytes: 1_000_000), masterVersion: 0)
         #expect(try alice.stored(file).isEmpty)
         #expect(try alice.stagedUploads().count == 1)
@@ -26,7 +26,7 @@ struct HangUpTests {
         expectDownload(try alice.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("An orderly close before the announced end leaves nothing either")
+    @Test("An orderly close before the announced end leaves nothing behind")
     func politeClose() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 600_000)
@@ -39,7 +39,7 @@ struct HangUpTests {
         #expect(try alice.stagedUploads().isEmpty)
     }
 
-    @Test("More bytes than announced: the announced part has another checksum, and nothing is left")
+    @Test("An upload with more bytes than announced fails its checksum and leaves nothing behind")
     func tooManyBytes() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 50_000)
@@ -74,7 +74,7 @@ struct HangUpTests {
         expectDownload(try alice.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("A phone that disconnects before the reply finds its upload staged when it sends it again [95]")
+    @Test("If a phone disconnects before the reply, repeating the upload succeeds with one object [95]")
     func goneBeforeReply() async throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 100_000)
@@ -84,7 +84,7 @@ struct HangUpTests {
 
         #expect(try alice.commitStaged(masterVersion: 0) == 1)
         expectDownload(try alice.download(file, masterVersion: 1), of: file)
-        try await eventually("there is one object") { try alice.stored(file).count == 1 }
+        try await eventually("one object exists") { try alice.stored(file).count == 1 }
     }
 
     @Test("An aborted download can be repeated")

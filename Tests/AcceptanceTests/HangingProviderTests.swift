@@ -11,7 +11,9 @@ extension PrivateStackTests {
             server = try TestServer.withHangingProvider()
         }
 
-        @Test("Its users get errors within ten seconds, then at once; others are not affected; then it recovers")
+        @Test(
+            "The provider's users get errors within ten seconds, later immediately; others are unaffected; it recovers"
+        )
         func hanging() async throws {
             let dora = try server.signUpOwningUser(.dropbox)
             let people = try (0..<40).map { _ in try server.newcomer(.google) }
@@ -27,8 +29,8 @@ extension PrivateStackTests {
                 let reply = try people[number].checkCredentials()
                 return (reply, start.duration(to: .now))
             }
-            // Long enough for a tenth of the calls to hang, and for all others to have been refused.
-            try await eventually("calls are withheld") {
+            // Long enough for a tenth of the calls to hang and all others to be rejected.
+            try await eventually("the server withholds calls") {
                 try metrics.samples().contains { $0.key.contains("outcome=\"withheld\"") && $0.value > 0 }
             }
             var slowOnes = 0
@@ -38,20 +40,20 @@ extension PrivateStackTests {
                 #expect(try dora.call("GET", "Index").status == 200)
                 if start.duration(to: .now) > .seconds(2) { slowOnes += 1 }
             }
-            // Who waits for one of Google's calls to end does so for seconds, each time. A busy machine is slow now and then.
+            // Waiting for a call to Google would take seconds each time; on a busy machine, a few requests are slow.
             #expect(slowOnes <= 5)
 
             for (reply, took) in try await hangingReplies {
                 expectError(reply, 429, 504)
                 #expect(reply.json?.retryable == .bool(true))
-                // The provider would take 39, and each of forty people has a TLS connection to be made on a busy machine.
+                // The provider would take 39 seconds. The limit allows for forty TLS connections on a busy machine.
                 #expect(took < .seconds(15), "\(took)")
                 if reply.json?.code?.text == "provider_busy" {
                     #expect(reply.values(of: "retry-after") == ["1"])
                 }
             }
-            try await eventually("the provider is not asked for a while", within: .seconds(90)) {
-                // Each process counts the failures that it has seen, and one after the other would take ten seconds each.
+            try await eventually("the circuit to the provider is open", within: .seconds(90)) {
+                // Each process counts its own failures; consecutive requests would take ten seconds each.
                 _ = concurrently(people.count) { number in try people[number].checkCredentials() }
                 let reply = try people[0].checkCredentials()
                 return reply.status == 429 && reply.json?.code?.text == "provider_circuit_open"
@@ -62,12 +64,12 @@ extension PrivateStackTests {
 
             try server.sandbox.clearFaults()
 
-            try await eventually("everybody is asked for again", within: .seconds(90)) {
-                // Each process has to find out for itself.
+            try await eventually("all circuits are closed again", within: .seconds(90)) {
+                // Each process must find out by itself.
                 _ = concurrently(people.count) { number in try people[number].onAnotherDevice().checkCredentials() }
                 return try openCircuits() == 0
             }
-            // Nobody was taken for a stranger or told to sign in anew.
+            // Users of the provider can sign in and publish again.
             let alice = try server.signUpOwningUser(.google)
             try alice.publish(TestFile(), masterVersion: 0)
         }

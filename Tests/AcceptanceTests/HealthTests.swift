@@ -30,7 +30,7 @@ struct HealthTests {
         #expect(abs(date.timeIntervalSinceNow) < 10)
     }
 
-    @Test("The version header is there exactly once, in lower case, on success and failure [5] [6] [13]")
+    @Test("Every reply, on success and failure, has exactly one version header in lower case [5] [6] [13]")
     func versionHeader() throws {
         let user = try server.signUpOwningUser()
         let replies = [
@@ -47,7 +47,7 @@ struct HealthTests {
         }
     }
 
-    @Test("A status line is complete: version, status and reason phrase, as some systems read nothing else")
+    @Test("The status line has version, status and reason phrase, since some systems read nothing else")
     func statusLine() throws {
         for (path, line) in [("/HealthCheck/", "HTTP/1.1 200 OK"), ("/CheckCreds/", "HTTP/1.1 401 Unauthorized")] {
             let socket = try ClientSocket(host: server.address.host, port: server.address.port, timeout: .seconds(90))
@@ -77,7 +77,8 @@ struct HealthTests {
     }
 
     @Test(
-        "Paths are case-sensitive and whole [7]", arguments: ["/healthcheck/", "/HealthCheck/more", "/HealthChec", "/"])
+        "Paths match case-sensitively and completely [7]",
+        arguments: ["/healthcheck/", "/HealthCheck/more", "/HealthChec", "/"])
     func exactPaths(path: String) throws {
         expectError(try server.address.perform(HTTPCall("GET", path)), 404)
     }
@@ -87,7 +88,7 @@ struct HealthTests {
         expectError(try server.call("POST", "NoSuchEndpoint"), 404)
     }
 
-    @Test("A known path with another method is a 405 that names the right one [11]")
+    @Test("A known path with a wrong method is a 405 that names the right one [11]")
     func wrongMethod() throws {
         let reply = try server.call("POST", "HealthCheck")
 
@@ -109,7 +110,7 @@ struct HealthTests {
         for reply in replies { #expect(reply.values(of: "set-cookie").isEmpty) }
     }
 
-    @Test("The failure header has no effect on a release build; a debugging build fails when it is asked to [8] [9]")
+    @Test("The failure header has no effect on a release build, and makes a debugging build fail [8] [9]")
     func failureHeader() throws {
         let reply = try server.call("GET", "HealthCheck", headers: [("SyncServer-FailureTest", "1")])
 
@@ -133,7 +134,7 @@ struct HealthTests {
         }
     }
 
-    @Test("Endpoints of level none ignore credentials, good or bad, and need no device [14] [15]")
+    @Test("Endpoints of level none ignore credentials, valid or not, and require no device [14] [15]")
     func credentialsIgnored() throws {
         let user = try server.signUpOwningUser()
         let junk = user.account.replacing(header: "access_token", with: "junk")

@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// People whose app used the older server yesterday, and uses this one today without noticing.
+/// Users whose app used the older server yesterday and uses this one today, without a change.
 @Suite("After importing an older server")
 struct ImportedGroupTests {
     private let server: TestServer
     private let alice: TestUser
     private let older: OlderServer
     private let file: TestFile
-    /// The device that uploaded with the older server.
+    /// The device that uploaded to the older server.
     private let oldDevice = UUID().uuidString
 
     /// Alice with one committed file at version 3 and one staged file, as the older server left them.
@@ -61,7 +61,7 @@ struct ImportedGroupTests {
         #expect(entry.owningUserId?.integer == alice.userID)
     }
 
-    @Test("A file is found by its name at the first download, and by its object from then on")
+    @Test("The first download finds a file by name, later ones by object")
     func download() throws {
         defer { older.drop() }
         try older.takeOver()
@@ -78,7 +78,7 @@ struct ImportedGroupTests {
         #expect(searches.isEmpty)
     }
 
-    @Test("A file whose object and folder are gone is gone, with its metadata [F23]")
+    @Test("If a file's object and folder are missing, the download reports gone, with its metadata [F23]")
     func gone() throws {
         defer { older.drop() }
         try server.sandbox.delete(file.cloudName(device: oldDevice), in: alice.account)
@@ -100,13 +100,13 @@ struct ImportedGroupTests {
         try alice.publish(next, masterVersion: 41)
 
         expectDownload(try alice.download(next, masterVersion: 42, metadataVersion: 2), of: next, metadata: "about it")
-        try await eventually("the replaced object is gone") {
+        try await eventually("the replaced object is deleted") {
             try !names().contains(file.cloudName(device: oldDevice))
         }
         #expect(try names().contains(next.cloudName(device: alice.device)))
     }
 
-    @Test("A deletion removes the older server's object")
+    @Test("Deleting a file deletes the older server's object")
     func deletion() async throws {
         defer { older.drop() }
         try older.takeOver()
@@ -119,7 +119,7 @@ struct ImportedGroupTests {
         #expect(reply.status == 200, "\(reply)")
         #expect(try alice.commitStaged(masterVersion: 41) == 1)
 
-        try await eventually("the deleted file's object is gone") {
+        try await eventually("the file's object is deleted") {
             try !names().contains(file.cloudName(device: oldDevice))
         }
     }
@@ -140,7 +140,7 @@ struct ImportedGroupTests {
         try older.takeOver()
 
         #expect(try alice.stagedUploads().compactMap { $0.fileUUID?.text } == [staged.uuid])
-        // A phone that got no reply yesterday sends it again; nothing is stored twice.
+        // A phone that got no reply yesterday repeats the upload; nothing is stored twice.
         let dates = try alice.stage(staged, masterVersion: 41)
         #expect(dates.creationDate?.text == "2020-01-01 00:00:00")
         #expect(try alice.commitStaged(masterVersion: 41) == 1)
@@ -149,7 +149,7 @@ struct ImportedGroupTests {
         #expect(try names().filter { $0.hasPrefix(staged.uuid) }.count == 1)
     }
 
-    @Test("A second import changes nothing; after a commit here the group is left unchanged, and reported")
+    @Test("A second import changes nothing; a group with later commits is left unchanged and reported")
     func again() throws {
         defer { older.drop() }
         try older.takeOver()

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Index: etag, since, and long lists")
+@Suite("Index: ETag, since and long lists")
 struct IndexConditionTests {
     let server: TestServer
 
@@ -14,7 +14,7 @@ struct IndexConditionTests {
             headers: alice.headers + (tag.map { [("If-None-Match", $0)] } ?? []))
     }
 
-    @Test("304 as long as nothing changes, for conditional requests; a commit makes it 200 with another tag")
+    @Test("Conditional requests get 304 until a commit, then 200 with a new ETag")
     func conditional() throws {
         let alice = try server.signUpOwningUser()
         let first = try index(of: alice)
@@ -38,7 +38,7 @@ struct IndexConditionTests {
                 } + [("If-None-Match", tag)]), 401)
     }
 
-    @Test("since: every change and deletion is found by following the versions in replies")
+    @Test("Following the versions in replies with since finds every change and deletion")
     func since() throws {
         let alice = try server.signUpOwningUser()
         let files = (0..<3).map { TestFile("file \($0)") }
@@ -56,7 +56,7 @@ struct IndexConditionTests {
         #expect(try changes(since: 5)?.fileIndex?.array?.count == 3)
     }
 
-    /// Puts rows of committed files straight into the database: through the protocol it would take minutes.
+    /// Inserts rows of committed files into the database, since the protocol would take minutes.
     private func giveFiles(_ count: Int, to alice: TestUser) throws {
         let sql = """
             INSERT INTO files
@@ -89,21 +89,21 @@ struct IndexConditionTests {
         let query = ClientQuery.text(["sharingGroupUUID": alice.group])
         let call = HTTPCall("GET", "/Index/\(query)", headers: alice.headers)
 
-        // More than there are API threads, and so more than there are connections.
+        // More phones than API threads, and therefore than database connections.
         var conversations: [Phone] = []
         for _ in 0..<40 {
             let phone = try Phone(to: server.address)
             try phone.ask(call, of: server.address)
             conversations.append(phone)
         }
-        // Asked by this thread: after a pause of more than a minute nginx has given the phones up.
+        // This thread sends the request itself, since nginx closes the phones' connections after a minute.
         let other = try server.call("GET", "HealthCheck")
 
         #expect(other.status == 200)
         #expect(try conversations.last?.reply().json?.fileIndex?.array?.count == 20_000)
     }
 
-    /// Holds a conversation, which is not copyable.
+    /// Holds a noncopyable conversation.
     private final class Phone {
         private var conversation: HTTPConversation
         init(to address: HTTPAddress) throws { conversation = try HTTPConversation(to: address) }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("The page in a person's folder")
+    @Suite("The index page in an owner's folder")
     final class IndexPageTests: Sendable {
         private static let stack = Result {
             try TestServer(PrivateStack("index-page", responders: 1, overrides: #"{"writesIndexPage": true}"#))
@@ -31,12 +31,12 @@ extension PrivateStackTests {
             try server.sandbox.files(of: user.account).filter { $0.name.hasPrefix("index") }
         }
 
-        /// Waits until the page of a user is one of which the condition holds, and no other is there.
+        /// Waits until the user has exactly one page, and it fulfils the condition.
         private func page(of user: TestUser, _ expectation: String, _ condition: (String) -> Bool) async throws
             -> String
         {
             var text = ""
-            try await eventually("there is one page: \(expectation)", within: .seconds(60)) {
+            try await eventually("one page exists: \(expectation)", within: .seconds(60)) {
                 guard try pages(of: user).map(\.name) == [Self.name],
                     let bytes = try server.sandbox.contents(of: Self.name, in: user.account)
                 else { return false }
@@ -46,7 +46,7 @@ extension PrivateStackTests {
             return text
         }
 
-        /// Makes pages due at once that wait for further changes.
+        /// Makes pages that wait for further changes due immediately.
         private func hurry(_ user: TestUser) throws {
             _ = try server.askDatabase(
                 "UPDATE outbox SET available_at = UTC_TIMESTAMP() WHERE kind = 'writeIndexPage' AND lease_owner IS NULL"
@@ -59,7 +59,7 @@ extension PrivateStackTests {
             )
         }
 
-        @Test("Commits close together make one page, which follows what its owner has", arguments: storages)
+        @Test("Commits in quick succession write one page, which lists the owner's current files", arguments: storages)
         func life(provider: SandboxProvider) async throws {
             let alice = try server.signUpOwningUser(provider, groupName: "Hill <b>walkers</b>")
             let picture = try picture("lake").stored(at: provider)
@@ -84,7 +84,7 @@ extension PrivateStackTests {
             try await eventually("nothing waits") { try pending(alice) == "0" }
         }
 
-        @Test("An unchanged page is not stored again, and a renamed group is one that has changed")
+        @Test("An unchanged page is not stored again, and renaming a group changes its page")
         func unchanged() async throws {
             let alice = try server.signUpOwningUser(.dropbox, groupName: "Before")
             try alice.publish(TestFile("Hello").stored(at: .dropbox), masterVersion: 0)
@@ -95,7 +95,7 @@ extension PrivateStackTests {
             _ = try server.askDatabase(
                 "INSERT INTO outbox (kind, user_id, storage_type, available_at, created_at)"
                     + " VALUES ('writeIndexPage', \(alice.userID), 'Dropbox', UTC_TIMESTAMP(), UTC_TIMESTAMP())")
-            try await eventually("it is written") { try pending(alice) == "0" }
+            try await eventually("the page is written") { try pending(alice) == "0" }
             let uploads = try server.sandbox.requests(since: since).count { $0.path?.text?.contains("upload") == true }
             let reply = try alice.call(
                 "PATCH", "UpdateSharingGroup",
@@ -108,7 +108,7 @@ extension PrivateStackTests {
             #expect(!renamed.contains("Before"))
         }
 
-        @Test("A page that its owner deletes comes again with the next change", arguments: storages)
+        @Test("A page that its owner deleted is written again after the next change", arguments: storages)
         func deleted(provider: SandboxProvider) async throws {
             let alice = try server.signUpOwningUser(provider)
             let (one, two) = (TestFile("one").stored(at: provider), TestFile("two").stored(at: provider))
@@ -123,10 +123,10 @@ extension PrivateStackTests {
             _ = try await page(of: alice, "the second") { $0.contains(one.uuid) && $0.contains(two.uuid) }
         }
 
-        @Test("A file of the person's own that has the page's name is left alone", arguments: storages)
+        @Test("An owner's own file with the page's name is not touched", arguments: storages)
         func ownFile(provider: SandboxProvider) async throws {
             let alice = try server.signUpOwningUser(provider)
-            try await eventually("the folder is there") { try !server.sandbox.files(of: alice.account).isEmpty }
+            try await eventually("the folder exists") { try !server.sandbox.files(of: alice.account).isEmpty }
             try server.sandbox.store(
                 Array("mine".utf8), as: Self.name, in: alice.account, folder: provider == .google ? alice.folder : nil)
             try alice.publish(TestFile("one").stored(at: provider), masterVersion: 0)
@@ -137,7 +137,7 @@ extension PrivateStackTests {
             #expect(try server.sandbox.contents(of: Self.name, in: alice.account) == Array("mine".utf8))
         }
 
-        @Test("When its owner leaves, the page goes, and their files stay", arguments: storages)
+        @Test("Removing the owner deletes the page, and their files stay", arguments: storages)
         func leaving(provider: SandboxProvider) async throws {
             let alice = try server.signUpOwningUser(provider)
             let file = TestFile("mine").stored(at: provider)
@@ -147,11 +147,11 @@ extension PrivateStackTests {
 
             #expect(try alice.call("POST", "RemoveUser").status == 200)
 
-            try await eventually("the page is gone") { try pages(of: alice).isEmpty }
+            try await eventually("the page is deleted") { try pages(of: alice).isEmpty }
             #expect(try alice.stored(file).count == 1)
         }
 
-        @Test("A cloud that fails fails no commit, and there is one page in the end", arguments: storages)
+        @Test("A storage failure does not affect commits, and one page exists in the end", arguments: storages)
         func failingCloud(provider: SandboxProvider) async throws {
             let alice = try server.signUpOwningUser(provider)
             let (one, two) = (TestFile("one").stored(at: provider), TestFile("two").stored(at: provider))
@@ -159,7 +159,7 @@ extension PrivateStackTests {
             try hurry(alice)
             _ = try await page(of: alice, "the first") { $0.contains(one.uuid) }
             try alice.publish(two, masterVersion: 1)
-            // The upload takes effect, and its reply is lost.
+            // The upload takes effect, but its reply is lost.
             let hosts = [
                 SandboxProvider.google: "www.googleapis.com", .dropbox: "content.dropboxapi.com",
                 .microsoft: "graph.microsoft.com",
@@ -172,13 +172,13 @@ extension PrivateStackTests {
 
             _ = try await page(of: alice, "the second") { $0.contains(two.uuid) }
             try await eventually("nothing waits") { try pending(alice) == "0" }
-            // The former page is deleted after the new one has been recorded.
-            try await eventually("there is one page") { try pages(of: alice).count == 1 }
+            // The previous page is deleted after the new one has been recorded.
+            try await eventually("one page exists") { try pages(of: alice).count == 1 }
             #expect(try server.sandbox.unspentFaults().isEmpty)
         }
 
         @Test(
-            "In a browser, the folder on a disk shows its pictures and texts, and nothing runs",
+            "In a browser, the page of a downloaded folder shows pictures and texts, and no script runs",
             .enabled(if: WebDriverSession.isAvailable))
         func inBrowser() async throws {
             let attack = "</title><script>window.hit = 1</script><img src=x onerror='window.hit = 2'> \u{202E}txet"

@@ -8,7 +8,7 @@ struct IndexTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("A new user's own group is empty and at master version 0 [72]")
+    @Test("A new user's group is empty and has master version 0 [72]")
     func newGroup() throws {
         let alice = try server.signUpOwningUser()
 
@@ -19,7 +19,7 @@ struct IndexTests {
         #expect(index.groups.count == 1)
     }
 
-    @Test("Without a group only the groups are listed, each with its members [73] [82] [86]")
+    @Test("Without a group in the request, only the groups are listed, each with its members [73] [82] [86]")
     func noGroupAsked() throws {
         let alice = try server.signUpOwningUser(name: "Alice A")
 
@@ -38,7 +38,7 @@ struct IndexTests {
                 == .array([.object(["name": .string("Alice A"), "userId": .integer(alice.userID)])]))
     }
 
-    @Test("A committed file is listed with all fields that clients need and no others [74] [75] [76] [86] [87] [88]")
+    @Test("A committed file is listed with exactly the fields that clients need [74] [75] [76] [86] [87] [88]")
     func committedFile() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -62,11 +62,11 @@ struct IndexTests {
         #expect(entry.fileVersion == .integer(0))
         #expect(entry.owningUserId == .integer(alice.userID))
         #expect(entry.cloudStorageType?.text == "Google")
-        // The record's checksum shows in the download, where it decides about `contentsChanged`.
+        // The stored checksum is visible in the download, where it determines `contentsChanged`.
         expectDownload(try alice.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("File group and metadata version are listed if the file has them, metadata never [88]")
+    @Test("File group and metadata version are listed if present; metadata never are [88]")
     func optionalFields() throws {
         let alice = try server.signUpOwningUser()
         var file = TestFile()
@@ -81,7 +81,7 @@ struct IndexTests {
         #expect(!String(decoding: reply.body, as: UTF8.self).contains("secret of the file"))
     }
 
-    @Test("Two files of one commit are both listed, at master version 1 [77]")
+    @Test("Two files of one commit are listed at master version 1 [77]")
     func twoFiles() throws {
         let alice = try server.signUpOwningUser()
         let files = [TestFile("one"), TestFile("two")]
@@ -103,7 +103,7 @@ struct IndexTests {
         #expect(try alice.index().files.isEmpty)
     }
 
-    @Test("A group that does not exist, or of others, is a 404 [78] [79]")
+    @Test("An unknown group, or another user's, is a 404 [78] [79]")
     func foreignGroups() throws {
         let alice = try server.signUpOwningUser()
         let stranger = try server.signUpOwningUser()
@@ -152,7 +152,7 @@ struct IndexTests {
         #expect(try alice.groups().group(alice.group)?.permission?.text == "admin")
     }
 
-    @Test("A group's storage type is the owner's for a sharing account and absent for an owning one [84] [277]")
+    @Test("A group's storage type is the owner's for sharing users, and absent for owning ones [84] [277]")
     func storageType() throws {
         let alice = try server.signUpOwningUser()
         let facebook = try alice.newMember(.write)
@@ -180,7 +180,7 @@ struct IndexTests {
         #expect(entry.updateDate?.text == date)
     }
 
-    @Test("The letter case of a group's UUID is ignored in requests, and kept")
+    @Test("Requests ignore the letter case of a group's UUID; replies keep the original")
     func letterCase() throws {
         let alice = try server.signUpOwningUser()
 

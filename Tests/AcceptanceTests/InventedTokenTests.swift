@@ -18,7 +18,7 @@ extension PrivateStackTests {
                 ])
         }
 
-        @Test("Google is called for a few of them, then for none, while known users are not affected")
+        @Test("The server calls Google for a few of them, then for none; known users are not affected")
         func bounded() async throws {
             let alice = try server.signUpOwningUser()
             #expect(try alice.index().masterVersion == 0)

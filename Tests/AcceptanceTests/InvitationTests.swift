@@ -2,20 +2,20 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Inviting")
+@Suite("Invitations")
 struct InvitationTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
-    /// GetSharingInvitationInfo without credentials.
+    /// Calls GetSharingInvitationInfo without credentials.
     func info(_ invitation: String, headers: [(name: String, value: String)] = []) throws -> HTTPReply {
         try server.call(
             "GET", "GetSharingInvitationInfo", ["sharingInvitationUUID": invitation], headers: headers)
     }
 
     @Test(
-        "An admin gets a UUID to pass on, and anybody may ask what it is good for [253] [254] [255] [270] [271]",
+        "An admin gets a UUID to pass on, and anybody can request its description [253] [254] [255] [270] [271]",
         arguments: TestPermission.allCases)
     func created(permission: TestPermission) throws {
         let alice = try server.signUpOwningUser()
@@ -30,7 +30,7 @@ struct InvitationTests {
                 == .object(["permission": .string(permission.rawValue), "allowSocialAcceptance": .bool(true)]))
     }
 
-    @Test("Social acceptance is stored as given [261] [270]", arguments: ["1", "0", "true", "false"])
+    @Test("The setting for social acceptance is stored [261] [270]", arguments: ["1", "0", "true", "false"])
     func socialAcceptance(text: String) throws {
         let alice = try server.signUpOwningUser()
         let reply = try alice.createInvitation(overriding: ["allowSocialAcceptance": text])
@@ -39,7 +39,7 @@ struct InvitationTests {
         #expect(try info(invitation).json?.allowSocialAcceptance == .bool(text == "1" || text == "true"))
     }
 
-    @Test("The optional parameters default to: anybody, once [267]")
+    @Test("By default, an invitation is for anybody, once [267]")
     func defaults() throws {
         let alice = try server.signUpOwningUser()
         let reply = try alice.createInvitation(
@@ -59,7 +59,7 @@ struct InvitationTests {
     }
 
     @Test(
-        "Any other number of acceptors is not [262] [265]",
+        "Any other number of acceptors is rejected [262] [265]",
         arguments: ["0", "11", "-1", "4294967297", "one", "1.5", ""])
     func wrongAcceptors(count: String) throws {
         let alice = try server.signUpOwningUser()
@@ -67,7 +67,7 @@ struct InvitationTests {
         expectError(try alice.createInvitation(overriding: ["numberOfAcceptors": count]), 400)
     }
 
-    @Test("Members who may only read or write cannot invite [257] [258]", arguments: [TestPermission.read, .write])
+    @Test("Readers and writers cannot invite [257] [258]", arguments: [TestPermission.read, .write])
     func notAdmin(permission: TestPermission) throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(permission)
@@ -75,7 +75,7 @@ struct InvitationTests {
         expectError(try bob.createInvitation(), 409)
     }
 
-    @Test("Non-members cannot invite, nor can anyone without credentials [259] [260]")
+    @Test("Non-members, and requests without credentials, cannot invite [259] [260]")
     func outsiders() throws {
         let alice = try server.signUpOwningUser()
         let stranger = try server.signUpOwningUser()
@@ -113,7 +113,7 @@ struct InvitationTests {
         #expect(try alice.index().file(file)?.owningUserId == .integer(carol.userID))
     }
 
-    @Test("Inviting does not change the master version, and the same request creates another invitation")
+    @Test("Inviting does not change the master version, and a repeated request creates another invitation")
     func twice() throws {
         let alice = try server.signUpOwningUser()
 
@@ -126,7 +126,7 @@ struct InvitationTests {
         expectError(try info(UUID().uuidString), 410)
     }
 
-    @Test("An invitation that was redeemed is a 410, one with acceptors left is not [272]")
+    @Test("A used-up invitation is a 410; one with acceptors left is not [272]")
     func redeemed() throws {
         let alice = try server.signUpOwningUser()
         let single = try alice.invite()

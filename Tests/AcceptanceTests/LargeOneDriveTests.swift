@@ -17,7 +17,7 @@ extension GigabyteTests {
             try #require(try mia.call("POST", "AddUser", ["sharingGroupUUID": mia.group]).status == 200)
             let data = EndlessData(count: Self.size)
             let sha1 = try await Threads.run { Self.sha1(of: data) }
-            // A first upload, so that what is loaded once does not count as growth.
+            // A first upload, so that one-time allocations do not count as growth.
             let first = TestFile(randomBytes: 20_000_000)
             try mia.stage(first, masterVersion: 0, overriding: ["checkSum": first.sha1])
             try mia.commitStaged(masterVersion: 0)

@@ -5,7 +5,7 @@ import Testing
 extension GigabyteTests {
     @Suite("Very large files")
     struct LargeUploadTests {
-        /// Most by which a responder may grow, in bytes.
+        /// The maximum growth of a responder, in bytes.
         static let growthLimit = 16 << 20
         static let size = 4 << 30
 
@@ -54,7 +54,7 @@ extension GigabyteTests {
             let server = alice.server
             let data = EndlessData(count: size)
             let checkSum = try await Threads.run { data.checkSum(in: storage) }
-            // A first upload, so that what is loaded once does not count as growth.
+            // A first upload, so that one-time allocations do not count as growth.
             try alice.publish(TestFile(randomBytes: 20_000_000).stored(at: storage), masterVersion: 0)
             let before = try Memory(of: server)
 
@@ -113,7 +113,7 @@ extension GigabyteTests {
     }
 }
 
-/// Data that are made on the fly and differ in each piece.
+/// Data generated on the fly, different in each piece.
 struct EndlessData: Sendable {
     let count: Int
     private let pattern = RandomData.bytes(1 << 20)
@@ -135,7 +135,7 @@ struct EndlessData: Sendable {
     }
 }
 
-/// The memory of the transfer role's processes at one moment.
+/// A snapshot of the memory of the transfer role's processes.
 struct Memory {
     private let resident: [StackProcess: Int]
 
@@ -148,7 +148,7 @@ struct Memory {
         self.resident = resident
     }
 
-    /// The most by which one of them has grown since, in bytes, at any moment.
+    /// The largest growth of any process since the snapshot, in bytes.
     func growth() throws -> Int {
         try resident.map { process, before in try process.peakResidentBytes() - before }.max() ?? 0
     }

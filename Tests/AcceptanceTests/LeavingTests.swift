@@ -41,12 +41,12 @@ struct LeavingTests {
         let index = try alice.index()
         #expect(index.masterVersion == 3)
         #expect(try alice.members() == [alice.userID])
-        // Bob had no storage, so the file is Alice's and stays.
+        // Bob has no storage, so Alice owns the file and it stays.
         #expect(index.file(file)?.deleted?.bool == false)
         expectDownload(try alice.download(file, masterVersion: 3), of: file)
     }
 
-    @Test("A stale departure gets the current master version, and changes nothing [312]")
+    @Test("A stale departure returns the current master version, and changes nothing [312]")
     func stale() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.read)
@@ -57,7 +57,7 @@ struct LeavingTests {
         #expect(try bob.index().masterVersion == 1)
     }
 
-    @Test("Others see the leaving member's files as deleted, in this group only; the bytes stay [313]")
+    @Test("A departing member's files are marked as deleted in this group only; the bytes stay [313]")
     func ownedFiles() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google)
@@ -81,7 +81,7 @@ struct LeavingTests {
         #expect(try bob.stored(here).count == 1)
     }
 
-    @Test("Users of the leaving owner's storage can no longer add files, but can do everything else [207] [314]")
+    @Test("Users of a departed owner's storage cannot add files, but can do everything else [207] [314]")
     func ownerLeaves() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.admin, provider: .google, name: "Bob")
@@ -103,7 +103,7 @@ struct LeavingTests {
         try carol.deleteAndCommit(file.next("by Carol"), masterVersion: 5)
     }
 
-    @Test("A phone whose new file lost its owner gets 410 on the next upload, and can commit the rest")
+    @Test("If a new file's owner leaves, the phone's next upload of it gets 410, and the rest can be committed")
     func ownerLeavesDuringUploads() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google, name: "Bob")
@@ -115,7 +115,7 @@ struct LeavingTests {
 
         #expect(try alice.leave(masterVersion: 3).status == 200)
 
-        // As deployed clients do: stale, everything again, commit.
+        // Behaves like deployed clients: after a stale reply, it repeats everything and commits.
         #expect(try carol.commit(masterVersion: 3).json?.masterVersionUpdate?.integer == 4)
         for _ in 0..<2 {
             expectError(try carol.upload(lost, masterVersion: 4), 410, goneReason: "userRemoved")
@@ -124,8 +124,8 @@ struct LeavingTests {
         try carol.stage(next, masterVersion: 4)
         #expect(try carol.commitStaged(masterVersion: 4) == 1)
         expectDownload(try bob.download(next, masterVersion: 5), of: next)
-        // Nothing of hers stays with Alice.
-        try await eventually("the uncommitted file is gone from the owner's storage") {
+        // Alice's storage keeps nothing of Carol's upload.
+        try await eventually("the uncommitted file is deleted from the owner's storage") {
             try alice.stored(lost).isEmpty
         }
     }
@@ -145,12 +145,12 @@ struct LeavingTests {
 
         expectDownload(try bob.download(file, masterVersion: 6), of: file)
         #expect(try bob.stored(file).count == 1)
-        try await eventually("the uncommitted file is gone from the first owner's storage") {
+        try await eventually("the uncommitted file is deleted from the first owner's storage") {
             try alice.stored(file).isEmpty
         }
     }
 
-    @Test("A file of a former member is not undeleted into their storage")
+    @Test("A former member's file cannot be undeleted into their storage")
     func undeleteAfterOwnerLeft() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google)
@@ -164,15 +164,15 @@ struct LeavingTests {
             try carol.upload(file.next("x"), masterVersion: 4, overriding: ["undeleteServerFile": "1"]), 410,
             goneReason: "userRemoved")
         expectError(try carol.upload(file.next("x"), masterVersion: 4), 409)
-        // A change that nobody could commit does not stand in the way of others.
+        // An uncommittable change does not block others.
         try carol.stage(TestFile(), masterVersion: 4)
         #expect(try carol.commitStaged(masterVersion: 4) == 1)
-        // Deleting what is deleted touches nothing of Bob's.
+        // Deleting the deleted file again does not touch Bob's storage.
         try carol.deleteAndCommit(file, masterVersion: 5)
         #expect(try bob.stored(file).contains { $0.name == file.cloudName(device: bob.device) })
     }
 
-    @Test("Staged changes of the leaving member, in any storage, are withdrawn, and invitations with them [F16]")
+    @Test("A departing member's staged changes in any storage, and their invitations, are withdrawn [F16]")
     func stagedRows() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.admin)
@@ -190,7 +190,7 @@ struct LeavingTests {
             expectError(
                 try server.call("GET", "GetSharingInvitationInfo", ["sharingInvitationUUID": invitation]), 410)
         }
-        try await eventually("the staged objects are gone") {
+        try await eventually("the staged objects are deleted") {
             try alice.stored(files[0]).isEmpty && dora.stored(files[1]).isEmpty
         }
         for user in [bob, dora] {
@@ -199,7 +199,7 @@ struct LeavingTests {
         }
     }
 
-    @Test("A returning member is like a new one; their files stay deleted until they are uploaded again")
+    @Test("A returning member is treated like a new one; their files stay deleted until uploaded again")
     func rejoining() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google)
@@ -214,16 +214,16 @@ struct LeavingTests {
         #expect(try alice.commitStaged(masterVersion: 4) == 1)
 
         expectDownload(try bob.download(next, masterVersion: 5), of: next)
-        // What Bob took along when he left is his, and is not tidied up.
+        // Bob kept his object when he left, so the server does not delete it.
         #expect(
             Set(try bob.stored(file).map(\.name)) == [
                 file.cloudName(device: bob.device), next.cloudName(device: alice.device),
             ])
     }
 
-    // MARK: Who runs the group afterwards
+    // MARK: Succession of admins
 
-    @Test("While an admin remains nobody is promoted")
+    @Test("While an admin remains, no member is promoted")
     func adminStays() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.admin)
@@ -235,7 +235,7 @@ struct LeavingTests {
         #expect(try carol.groups().group(alice.group)?.permission?.text == "write")
     }
 
-    @Test("After the last admin the owning member with the highest permission becomes admin [F53]")
+    @Test("After the last admin leaves, the owning member with the highest permission becomes admin [F53]")
     func owningSuccessor() throws {
         let alice = try server.signUpOwningUser()
         let facebook = try alice.newMember(.write, name: "First")
@@ -261,7 +261,7 @@ struct LeavingTests {
 
         #expect(try first.groups().group(alice.group)?.permission?.text == "admin")
         #expect(try second.groups().group(alice.group)?.permission?.text == "write")
-        // Inviting takes a storage, and none is left.
+        // Inviting requires a storage, and no remaining member has one.
         let reply = try first.createInvitation(group: alice.group)
         expectError(reply, 409)
         #expect(reply.json?.code?.text == "owner_missing")

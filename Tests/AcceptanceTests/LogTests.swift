@@ -14,14 +14,14 @@ extension PrivateStackTests {
 
         deinit { try? server.sandbox.clearFaults() }
 
-        /// The lines of a log that hold a text.
+        /// The lines of a log that contain a text.
         private func lines(of name: String, with text: String) throws -> [JSONValue] {
             let file = URL(filePath: try server.environment.value("LOG_DIR")).appending(path: name)
             return try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
                 .filter { $0.contains(text) }.compactMap { JSONValue(Array($0.utf8)) }
         }
 
-        @Test("Lines to the journal begin with their priority; others do not")
+        @Test("Lines for the journal begin with their priority; others do not")
         func priorities() throws {
             let program = try #require(try server.processes("syncd_api").first).executable()
             let configuration = try server.environment.value("CONFIG_FILE")
@@ -29,7 +29,7 @@ extension PrivateStackTests {
                 path: "syncserver-journal-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(at: folder) }
-            // Without a socket it says what it has to say about its configuration, and ends.
+            // Without a socket, syncd logs messages about its configuration and exits.
             let script = """
                 cd "$1"
                 export JOURNAL_STREAM=$(touch journal; stat --format=%d:%i journal)
@@ -51,7 +51,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "The id of a request stands in its error, in nginx's line, in ours, and in those of calls to the provider")
+            "A request's id appears in its error reply, nginx's line, syncd's line, and those of calls to the provider")
         func requestID() async throws {
             let alice = try await server.signUpSettledUser()
             try server.sandbox.inject(
@@ -64,7 +64,7 @@ extension PrivateStackTests {
             #expect(reply.status == 502)
             let id = try #require(reply.json?.requestId?.text)
 
-            try await eventually("both have written their lines") {
+            try await eventually("both processes have written their lines") {
                 try !self.lines(of: "nginx-access.log", with: id).isEmpty
                     && self.lines(of: "syncd-transfer.log", with: id).contains { $0.message?.text == "Request" }
             }
@@ -82,7 +82,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("Work of the jobs role after a commit is logged, and listed, with the commit's request id")
+        @Test("The jobs role's work after a commit is logged and listed with the commit's request id")
         func requestIDOfWork() async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile("to be deleted")
@@ -96,13 +96,13 @@ extension PrivateStackTests {
             func postponed() throws -> JSONValue? {
                 try lines(of: "syncd-jobs.log", with: "Outbox item postponed").first { $0.owning_user_id?.text == user }
             }
-            try await eventually("the deletion was put off") { try postponed() != nil }
+            try await eventually("the deletion was postponed") { try postponed() != nil }
             let id = try #require(try postponed()?.request_id?.text)
             func requests() throws -> [JSONValue] {
                 try lines(of: "syncd-api.log", with: id).filter { $0.message?.text == "Request" }
             }
-            // Whoever replies writes its line after the reply.
-            try await eventually("both have written their lines") {
+            // A process writes its line after the reply.
+            try await eventually("both processes have written their lines") {
                 try !requests().isEmpty && !self.lines(of: "nginx-access.log", with: id).isEmpty
             }
             #expect(try requests().map(\.user_id?.text) == [user])

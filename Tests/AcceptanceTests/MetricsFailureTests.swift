@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("Metrics and health when something is broken")
+    @Suite("Metrics and health during failures")
     struct MetricsFailureTests {
         let server: TestServer
         let stack: PrivateStack
@@ -31,14 +31,14 @@ extension PrivateStackTests {
             #expect(samples["syncd_staged_changes"] == nil)
 
             try await Threads.run { try stack.restore() }
-            try await eventually("it is ready again") { try metrics.get("/ready").status == 200 }
-            try await eventually("its numbers are complete") {
+            try await eventually("the server is ready again") { try metrics.get("/ready").status == 200 }
+            try await eventually("the metrics are complete") {
                 let samples = try metrics.samples()
                 return samples["syncd_database_up"] == 1 && samples["syncd_staged_changes"] != nil
             }
         }
 
-        @Test("Memory held by uploads is reported, until the phone disconnects or the process is killed")
+        @Test("Memory held by uploads is reported until the phone disconnects or the process is killed")
         func heldByUploads() async throws {
             let alice = try server.signUpOwningUser()
             let held = { try metrics.samples()["syncd_upload_part_bytes"] }
@@ -49,12 +49,12 @@ extension PrivateStackTests {
             try await eventually("both uploads' bytes have arrived") { try held() == 20 * 16_384 }
             first.hangUp()
             second.hangUp()
-            try await eventually("nothing is held for phones that have hung up") { try held() == 0 }
+            try await eventually("no memory is held for disconnected phones") { try held() == 0 }
 
             let upload = try alice.beginUpload(TestFile(randomBytes: 1_000_000), sending: 10 * 16_384)
-            try await eventually("its bytes have arrived") { try held() == 10 * 16_384 }
+            try await eventually("the upload's bytes have arrived") { try held() == 10 * 16_384 }
             for responder in try server.processes("syncd_transfer") { responder.send(SIGKILL) }
-            try await eventually("nothing is held by the dead") { try held() == 0 }
+            try await eventually("no memory is reported for killed processes") { try held() == 0 }
             upload.hangUp()
             try await Threads.run { try stack.restore() }
         }
@@ -69,14 +69,14 @@ extension PrivateStackTests {
             #expect(started.count == 3)
 
             for responder in responders.dropLast() { responder.send(SIGKILL) }
-            try await eventually("two have ended") { !responders.dropLast().contains(where: \.isRunning) }
+            try await eventually("the killed ones have ended") { !responders.dropLast().contains(where: \.isRunning) }
             let between = try metrics.samples()
             responders.last?.send(SIGTERM)
-            try await eventually("all have been replaced") {
+            try await eventually("all responders have been replaced") {
                 let now = try server.processes("syncd_api")
                 return now.count == 3 && Set(now).isDisjoint(with: responders)
             }
-            try await eventually("they answer") { try metrics.get("/ready").status == 200 }
+            try await eventually("the responders answer") { try metrics.get("/ready").status == 200 }
             let after = try metrics.samples()
 
             #expect(between[Self.series, default: 0] >= before[Self.series, default: 0])

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// The pages of a stack that only its own host can read.
+/// The monitoring pages of a stack, which only its own host can read.
 struct MetricsPages {
     let address: HTTPAddress
 
@@ -9,7 +9,7 @@ struct MetricsPages {
 
     func get(_ path: String) throws -> HTTPReply { try address.perform(HTTPCall("GET", path)) }
 
-    /// The numbers by their series, as one scrape gives them.
+    /// The values of one scrape, by series.
     func samples() throws -> [String: Double] {
         let reply = try get("/metrics")
         guard reply.status == 200 else { throw UnexpectedReply("metrics", reply) }

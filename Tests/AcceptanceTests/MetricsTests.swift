@@ -12,7 +12,7 @@ struct MetricsTests {
         metrics = try MetricsPages(server)
     }
 
-    @Test("The pages are available on loopback, in the Prometheus format, and are not cacheable")
+    @Test("The pages are available on loopback in the Prometheus format, and are not cacheable")
     func pages() throws {
         for path in ["/live", "/ready", "/metrics"] {
             let reply = try metrics.get(path)
@@ -24,7 +24,7 @@ struct MetricsTests {
         #expect(try metrics.address.perform(HTTPCall("POST", "/metrics", body: [])).status == 403)
     }
 
-    @Test("They cannot be reached through the public address, with any headers or parameters")
+    @Test("The pages cannot be reached through the public address, with any headers or parameters")
     func notPublic() throws {
         for path in ["/metrics", "/live", "/ready", "/metrics/"] {
             for headers in [[], [(name: "SYNCD_PAGE", value: "metrics"), (name: "Syncd-Page", value: "metrics")]] {
@@ -37,9 +37,7 @@ struct MetricsTests {
         #expect(reply.json?.serverUptime != nil)
     }
 
-    @Test(
-        "Requests are counted by endpoint and status over all processes, commits (those of batches too) and conflicts apart"
-    )
+    @Test("Requests of all processes are counted by endpoint and status; commits and conflicts are counted separately")
     func requests() async throws {
         let before = try metrics.samples()
         let alice = try server.signUpOwningUser()
@@ -67,7 +65,7 @@ struct MetricsTests {
             ])
     }
 
-    /// Waits until each of these series has grown by at least so much. A request is counted after its reply.
+    /// Waits until each of these series has grown by at least its value, since a request is counted after its reply.
     private func grow(since before: [String: Double], _ growth: [String: Double]) async throws {
         for (series, least) in growth {
             try await eventually("\(series) grows by \(least)") {
@@ -76,7 +74,7 @@ struct MetricsTests {
         }
     }
 
-    @Test("The bytes of files are counted in both directions during the transfer")
+    @Test("File bytes are counted in both directions during the transfer")
     func bytes() async throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 300_000)
@@ -98,7 +96,7 @@ struct MetricsTests {
         )
     }
 
-    @Test("The backlog in the database is reported: staged changes, and work for the jobs role")
+    @Test("The backlog in the database is reported: staged changes and work for the jobs role")
     func backlog() throws {
         let alice = try server.signUpOwningUser()
         try alice.stage(TestFile(), masterVersion: 0)
@@ -116,7 +114,7 @@ struct MetricsTests {
         }
     }
 
-    @Test("All metrics of alerts, dashboard and documentation are in a scrape, and promtool accepts it")
+    @Test("A scrape contains all metrics of alerts, dashboard and documentation, and promtool accepts it")
     func names() throws {
         let alice = try server.signUpOwningUser()
         try alice.publish(TestFile(), masterVersion: 0)
@@ -147,7 +145,7 @@ struct MetricsTests {
         #expect(judged.status == 0 && judged.output.isEmpty, "\(judged.output)")
     }
 
-    @Test("No token, identifier, name or path is in it")
+    @Test("A scrape contains no token, identifier, name or path")
     func secrets() throws {
         let alice = try server.signUpOwningUser(name: "Alice Unmistakable", groupName: "Group Unmistakable")
         let file = TestFile()

@@ -48,7 +48,7 @@ struct MicrosoftTests {
     // MARK: Signing in
 
     @Test(
-        "An access token for our own API signs up, where Microsoft accepts no id token as assertion",
+        "An access token for the app's own API can sign up where Microsoft accepts no id token as assertion",
         arguments: ["USER", "WORK"])
     func accessTokenForOurAPI(tokenType: String) throws {
         let mia = try signUp(tokenType: tokenType, sendsIDToken: false)
@@ -61,7 +61,7 @@ struct MicrosoftTests {
         #expect(try mia.checkCredentials().status == 200)
     }
 
-    @Test("A valid id token with an invalid access token, and vice versa, is a 401 [32] [44]")
+    @Test("A valid id token with an invalid access token, and vice versa, get 401 [32] [44]")
     func badTokens() throws {
         let mia = try signUp()
         let other = try server.newcomer(.microsoft, name: "Other Person")
@@ -79,7 +79,7 @@ struct MicrosoftTests {
         #expect(try mia.checkCredentials().status == 200)
     }
 
-    @Test("An id token for another app is a 401, though Graph accepts its access token")
+    @Test("An id token for another app gets 401, although Graph accepts its access token")
     func foreignApp() throws {
         let reply = try server.sandbox.address.perform(
             HTTPCall(
@@ -97,14 +97,14 @@ struct MicrosoftTests {
         expectError(try user.call("POST", "AddUser", ["sharingGroupUUID": user.group]), 401)
     }
 
-    @Test("Both tokens valid: accepted at level primary, and a user is needed at level secondary [33]")
+    @Test("Two valid tokens suffice at level primary; level secondary also requires a user [33]")
     func goodTokens() throws {
         let user = try server.newcomer(.microsoft)
         expectError(try user.checkCredentials(), 401)
         expectError(try user.redeem(UUID().uuidString), 404)
     }
 
-    @Test("Good tokens, unknown path or wrong method → error [34] [35]")
+    @Test("Unknown paths and wrong methods are errors even with valid tokens [34] [35]")
     func wrongPath() throws {
         let mia = try signUp()
         expectError(try mia.call("GET", "NoSuchPath"), 404)
@@ -121,7 +121,7 @@ struct MicrosoftTests {
     }
 
     @Test(
-        "Without a OneDrive nobody signs up: one request tells, the reply is final, and nothing is left behind",
+        "Sign-up without a OneDrive fails after one request with a final error, and leaves nothing behind",
         arguments: [("unprovisioned", 404), ("unlicensed", 400)] as [(String, Int64)])
     func missingDrive(state: String, status: Int64) throws {
         var mia = try server.newcomer(.microsoft, tokenType: "WORK", sendsIDToken: false, oneDrive: state)
@@ -148,7 +148,7 @@ struct MicrosoftTests {
         expectDownload(try mia.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("An owner whose OneDrive has gone gets a final refusal, not one to be repeated, and files are not gone")
+    @Test("If an owner's OneDrive disappears, downloads get a 502, and files are not reported as gone")
     func lostDrive() async throws {
         let mia = try signUp(tokenType: "WORK")
         try await eventually("the initial file is stored") { try !server.sandbox.files(of: mia.account).isEmpty }
@@ -166,8 +166,7 @@ struct MicrosoftTests {
 
     // MARK: Files
 
-    @Test(
-        "Text, picture and URL are uploaded, simply and by session, and downloaded with their SHA-1 [356] [357] [359]")
+    @Test("Text, picture and URL upload, simply or by session, and download with their SHA-1 [356] [357] [359]")
     func files() throws {
         let mia = try signUp()
         var masterVersion: Int64 = 0
@@ -183,7 +182,7 @@ struct MicrosoftTests {
         }
     }
 
-    @Test("A checksum in lower case is accepted; a wrong one is a 422 and leaves nothing")
+    @Test("A checksum in lower case is accepted; a wrong one is a 422 and leaves nothing behind")
     func checkSums() throws {
         let mia = try signUp()
         let file = TestFile(randomBytes: 400_000)
@@ -196,7 +195,7 @@ struct MicrosoftTests {
         expectDownload(try mia.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("The next version replaces the object, and the deletion is by id [358]")
+    @Test("The next version replaces the object, which is deleted by its id [358]")
     func nextVersion() async throws {
         let mia = try signUp()
         let file = TestFile(randomBytes: 500_000)
@@ -215,7 +214,7 @@ struct MicrosoftTests {
         expectDownload(try mia.download(keeper, masterVersion: 3), of: keeper)
     }
 
-    @Test("An expired token is refreshed transparently, repeatedly, each time with a new refresh token [37] [360]")
+    @Test("An expired token is refreshed transparently each time, with a new refresh token [37] [360]")
     func expired() throws {
         let mia = try signUp()
         for version in 0..<3 {
@@ -227,7 +226,7 @@ struct MicrosoftTests {
         }
     }
 
-    @Test("After a revocation uploads are 410, and downloads gone [360]")
+    @Test("After a revocation, uploads get 410, and downloads report gone [360]")
     func revoked() throws {
         let mia = try signUp()
         let file = TestFile()
@@ -242,7 +241,7 @@ struct MicrosoftTests {
         #expect(reply.status == 200 && reply.messageParameters?.gone?.text == "authTokenExpiredOrRevoked")
     }
 
-    @Test("A file deleted by its owner is gone; a changed one has its current SHA-1 and is marked as changed")
+    @Test("A file deleted by its owner is gone; a changed one is marked and has its current SHA-1")
     func changed() throws {
         let mia = try signUp()
         var (changed, deleted) = (TestFile(randomBytes: 300_000), TestFile("away"))
@@ -264,7 +263,7 @@ struct MicrosoftTests {
     }
 
     @Test(
-        "An object of that name and contents is adopted; one of other contents keeps its name [132] [356]",
+        "An existing object with the same name is adopted if the contents match, otherwise kept [132] [356]",
         arguments: [true, false])
     func present(isEqual: Bool) throws {
         let mia = try signUp()
@@ -280,13 +279,13 @@ struct MicrosoftTests {
             try server.sandbox.contents(of: file.cloudName(device: mia.device), in: mia.account) == old)
     }
 
-    @Test("In a mixed group each file is in its owner's storage and has its kind of checksum")
+    @Test("In a mixed group, each file is in its owner's storage, with that storage's kind of checksum")
     func mixedGroup() throws {
         let alice = try server.signUpOwningUser()
         let mia = try alice.newMember(.write, provider: .microsoft, name: "Mia Microsoft")
         let bob = try alice.newMember(.write)
         let (hers, his) = (TestFile(randomBytes: 350_000), TestFile("of Bob"))
-        // Each new member has raised the version.
+        // Each new member raised the master version.
         try publish(hers, masterVersion: 2, by: mia, group: alice.group)
         try bob.publish(his, masterVersion: 3, group: alice.group)
 
@@ -298,7 +297,7 @@ struct MicrosoftTests {
         #expect(try mia.stored(hers).count == 1 && alice.stored(hers).isEmpty && alice.stored(his).count == 1)
     }
 
-    @Test("A full OneDrive is a 507, at the beginning of the upload")
+    @Test("A full OneDrive is a 507 at the beginning of the upload")
     func full() throws {
         let mia = try signUp(quotaBytes: 200_000)
         for size in [250_000, 700_000] {

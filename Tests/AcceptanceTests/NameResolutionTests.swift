@@ -8,16 +8,16 @@ extension PrivateStackTests {
     final class NameResolutionTests: Sendable {
         let server: TestServer
 
-        /// New processes: what the old ones have in mind are addresses, open connections and failures.
+        /// Starts new processes, since the old ones have cached addresses, open connections and failures.
         init() async throws {
             let server = try TestServer.withNames()
             self.server = server
             try fail(nil)
             let processes = try ["syncd_api", "syncd_transfer"].flatMap { try server.processes($0) }
             for process in processes { process.send(SIGTERM) }
-            try await eventually("others have taken their place") {
+            try await eventually("new processes have replaced them") {
                 guard !processes.contains(where: \.isRunning) else { return false }
-                // Of both roles: those of transfers may come later than the reply.
+                // Waits for both roles, since the transfer role may start after the reply.
                 for part in ["syncd_api", "syncd_transfer"] where try server.processes(part).isEmpty { return false }
                 return try server.call("GET", "HealthCheck").status == 200
             }
@@ -25,14 +25,14 @@ extension PrivateStackTests {
 
         deinit { try? fail(nil) }
 
-        /// What goes wrong at the name server from now on, as scripts/lib/resolver has it; `nil` for nothing.
+        /// Sets the name server's fault as in scripts/lib/resolver; `nil` clears it.
         private func fail(_ kind: String?, seconds: Double = 0) throws {
             let faults = kind.map { #"[{"name": "", "kind": "\#($0)", "seconds": \#(seconds)}]"# } ?? "[]"
             let directory = try server.environment.value("STACK_DIR")
             try Data(faults.utf8).write(to: URL(filePath: directory + "/names/faults.json"), options: .atomic)
         }
 
-        @Test("With a working name server uploads and downloads work")
+        @Test("With a working name server, uploads and downloads work")
         func works() throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile("by name")
@@ -41,7 +41,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "A lookup that fails is the provider's failure, in time, and the next sign-in is served",
+            "A failed lookup is reported in time as the provider's failure, and later sign-ins work",
             arguments: ["nxdomain", "servfail", "silent", "garbage", "stranger"])
         func failures(kind: String) async throws {
             let newcomer = try server.newcomer(.facebook)
@@ -55,13 +55,13 @@ extension PrivateStackTests {
 
             try fail(nil)
 
-            // The account is nobody's: only who has asked Facebook can say so.
-            try await eventually("the provider is asked again", within: .seconds(15)) {
+            // The account belongs to no user, which only Facebook's reply reveals.
+            try await eventually("the server calls the provider again", within: .seconds(15)) {
                 try newcomer.checkCredentials().status == 401
             }
         }
 
-        @Test("A slow name server, or one that replies over TCP only, is no failure")
+        @Test("A slow name server, or one that replies only over TCP, causes no failure")
         func detours() throws {
             for (kind, seconds) in [("slow", 1.0), ("truncated", 0)] {
                 let newcomer = try server.newcomer(.facebook)
@@ -70,12 +70,12 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("For each new connection the name is looked up again, so that an address that has failed is not kept")
+        @Test("Each new connection looks up the name again, so a failed address is not reused")
         func newConnections() async throws {
             let newcomer = try server.newcomer(.facebook)
             expectError(try newcomer.checkCredentials(), 401)
             try fail("nxdomain")
-            // The connection that is alive fails; for the repetition another one is needed.
+            // The open connection fails, and the retry requires a new one.
             var fault = SandboxFault(host: "graph.facebook.com")
             fault.resetAfterBytes = 0
             fault.times = 1
@@ -86,14 +86,14 @@ extension PrivateStackTests {
             expectError(try await Threads.run { try other.checkCredentials() }, 429, 504)
         }
 
-        @Test("For signed-in users files are neither gone nor rejected while names do not resolve")
+        @Test("While names do not resolve, signed-in users' files are neither gone nor rejected")
         func filesStay() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile("still there")
             try alice.publish(file, masterVersion: 0)
             try fail("servfail")
 
-            // Connections that are still open are used without a lookup: that is as good.
+            // An open connection may be reused without a lookup, which is also correct.
             let reply = try await Threads.run { try alice.download(file, masterVersion: 1) }
             if reply.status == 200 {
                 #expect(reply.values(of: "syncserver-message-params").first?.contains("gone") == false)

@@ -3,10 +3,10 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    /// Folders on real servers, which people name: what may be one, and what their owners do there.
-    @Suite("Folders at servers that people name", .serialized)
+    /// Folders on real servers that users specify: which folders are accepted, and what changes by their owners cause.
+    @Suite("Folders on user-specified servers", .serialized)
     struct NamedFolderTests {
-        // Of its own, as other tests name servers that nobody is known at, of which a server tries few.
+        // A separate stack, since other tests specify unknown servers, and syncd contacts only a few of those.
         private static let stack = Result {
             try TestServer(
                 PrivateStack("folders", responders: 1, overrides: #"{"webdav": {"anyPublicServer": true}}"#))
@@ -27,7 +27,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "Nobody signs up where no file can be kept; the reply names the cause, and nothing is left",
+            "Sign-up with a storage that cannot store files fails, names the cause, and leaves nothing behind",
             arguments: [
                 ("MKCOL", 403, "may read the folder"), ("PUT", 413, "1 MiB"), ("PUT", 415, "status 415"),
                 ("PUT", 409, "status 409"), ("MOVE", 403, "may read the folder"),
@@ -48,7 +48,7 @@ extension PrivateStackTests {
             #expect(try user.signUpInFolder().status == 200)
         }
 
-        @Test("A person who has to accept terms of service at their server is told so, and stays signed in")
+        @Test("If a user must accept their server's terms of service, the reply says so, and they stay signed in")
         func terms() throws {
             let (user, _) = try newcomer()
             #expect(try user.signUpInFolder().status == 200)
@@ -67,7 +67,7 @@ extension PrivateStackTests {
             #expect(try user.upload(TestFile().stored(at: .webdav), masterVersion: 0).status == 200)
         }
 
-        @Test("Other bytes with the same size and date are served, marked as changed, after they were read twice")
+        @Test("Changed bytes with the same size and date are served, marked as changed, after fsck has read them twice")
         func sameDate() throws {
             var (user, folder) = try newcomer()
             let reply = try user.signUpInFolder()
@@ -101,11 +101,11 @@ extension PrivateStackTests {
 }
 
 extension StorageServerProcess {
-    /// The password of every folder that a newcomer has here.
+    /// The password of every newcomer's folder on this server.
     static let password = "secret-of-the-tests"
 
-    /// Somebody with a folder of their own here, and where it is on this machine.
-    /// - Parameter host: the name by which the server reaches this one.
+    /// Creates a newcomer with a folder on this server, and returns the folder's location on this machine.
+    /// - Parameter host: the name under which syncd reaches this server.
     func newcomer(to server: TestServer, through host: String) throws -> (user: TestUser, folder: URL) {
         let folder = UUID().uuidString
         try makeFolder(folder, password: Self.password)

@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    /// What the password of a server proves that a person names, and how often the server hears wrong ones.
-    @Suite("Passwords at servers that people name", .serialized)
+    /// What a password for a user-specified server proves, and how often syncd sends wrong ones to it.
+    @Suite("Passwords for user-specified servers", .serialized)
     final class NamedPasswordTests: Sendable {
         private static let stack = Result {
             try TestServer(
@@ -16,7 +16,7 @@ extension PrivateStackTests {
 
         private let server: TestServer
         private let apache: StorageServerProcess
-        /// Of its own for each test, since what is refused there is counted.
+        /// A separate host for each test, since syncd counts rejections per host.
         private let host = "\(UUID().uuidString.prefix(8).lowercased()).sandbox.test"
 
         init() throws {
@@ -36,7 +36,7 @@ extension PrivateStackTests {
 
         private func newcomer() throws -> TestUser { try apache.newcomer(to: server, through: host).user }
 
-        /// The same person on another device, with another password.
+        /// The user's account on another device, with another password.
         private func thief(of user: TestUser, _ password: String = "wrong") -> TestUser {
             user.with(account: user.account.replacing(header: "access_token", with: password)).onAnotherDevice()
         }
@@ -55,7 +55,7 @@ extension PrivateStackTests {
 
         private func file(_ text: String) -> TestFile { TestFile(text).stored(at: .webdav) }
 
-        /// The requests that a host has refused because of their credentials.
+        /// The requests that a host has rejected because of their credentials.
         private func refusals(at host: String, since request: Int64) throws -> [JSONValue] {
             try server.sandbox.requests(since: request).filter {
                 $0.host?.text == host && $0.status?.integer == 401
@@ -64,7 +64,7 @@ extension PrivateStackTests {
 
         // MARK: Folders that strangers may list
 
-        @Test("At a server that shows the folder to everybody nobody can sign up, whatever the password")
+        @Test("If a server shows the folder to everybody, sign-up fails with any password")
         func noSignUp() throws {
             let user = try newcomer()
             apache.isOpen = true
@@ -78,9 +78,7 @@ extension PrivateStackTests {
             #expect(try user.signUpInFolder().status == 200)
         }
 
-        @Test(
-            "Where strangers may list the folder by now, a wrong password signs nobody in as its user, and replaces nothing"
-        )
+        @Test("If strangers may list the folder later, a wrong password neither signs in nor replaces the stored one")
         func openedLater() throws {
             let alice = try settled()
             let friend = try alice.newMember(.write)
@@ -96,14 +94,14 @@ extension PrivateStackTests {
             }
             expectError(try thief(of: alice, "another").signUpInFolder(), 401)
 
-            // The stored password still opens the folder, for the person and their friends.
+            // The stored password still opens the folder for the user and their friends.
             try friend.publish(file("after"), masterVersion: 2)
             #expect(try alice.checkCredentials().status == 200)
             #expect(try alice.onAnotherDevice().checkCredentials().status == 200)
             try alice.publish(file("and then"), masterVersion: 3)
         }
 
-        @Test("A person whom the server knows proves who they are by what only the owner may do")
+        @Test("An existing user proves a new password by an operation that only the owner may perform")
         func provenByWriting() throws {
             let alice = try settled()
             let friend = try alice.newMember(.write)
@@ -118,13 +116,13 @@ extension PrivateStackTests {
             expectError(try thief(of: alice).checkCredentials(), 401)
             #expect(try renewed.checkCredentials().status == 200)
 
-            // It is the one with which the storage is opened from now on.
+            // From now on, the server uses this password for the storage.
             let file = file("with the new one")
             try friend.publish(file, masterVersion: 1)
             expectDownload(try renewed.download(file, masterVersion: 2), of: file)
         }
 
-        @Test("At a server that takes any password, once there is one, nobody can sign up")
+        @Test("If a server accepts any password, sign-up fails")
         func anyPassword() throws {
             let careless = try LocalHTTPServer { peer in
                 while let request = peer.readRequest() {
@@ -151,7 +149,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("The same holds for a Nextcloud: files that everybody may read prove nothing")
+        @Test("On a Nextcloud, files that everybody may read do not prove a password")
         func openNextcloud() throws {
             let alice = try server.signUpOwningUser(.webdav)
             try server.sandbox.changeSettings(["nextcloudOpenReads": 1])
@@ -165,7 +163,7 @@ extension PrivateStackTests {
 
         // MARK: Wrong passwords
 
-        @Test("Wrong passwords for one user name do not lock out the people of a whole server")
+        @Test("Wrong passwords for one user name do not lock out the server's other users")
         func wrongPasswords() throws {
             let alice = try settled()
             try alice.publish(file("before"), masterVersion: 0)
@@ -184,12 +182,12 @@ extension PrivateStackTests {
             }
 
             #expect(try (1..<8).contains(refusals(at: host, since: before).count))
-            // A password that has proved who its person is passes in any case.
+            // A password that was proven before is always accepted.
             #expect(try alice.onAnotherDevice().checkCredentials().status == 200)
             try alice.publish(file("after"), masterVersion: 1)
         }
 
-        @Test("A password that was refused again and again is refused from memory")
+        @Test("A repeatedly rejected password is rejected from the cache")
         func repeatedPassword() throws {
             let alice = try settled()
             let before = try server.sandbox.lastRequest()
@@ -199,7 +197,7 @@ extension PrivateStackTests {
             #expect(try (1..<5).contains(refusals(at: host, since: before).count))
         }
 
-        @Test("While several requests use a password that is withdrawn meanwhile, few of them try it")
+        @Test("Of several simultaneous requests with a withdrawn password, only a few try it")
         func withdrawn() async throws {
             let wu = try server.signUpOwningUser(.webdav)
             let friend = try wu.newMember(.write)
@@ -225,8 +223,8 @@ extension PrivateStackTests {
             #expect(try server.sandbox.violations().isEmpty)
         }
 
-        // The last one: what is refused there counts for all people of the server.
-        @Test("A Nextcloud that turns away addresses of wrong passwords never turns us away")
+        // Runs last, since rejections count for all of the server's users.
+        @Test("A Nextcloud that blocks addresses after wrong passwords never blocks syncd")
         func nextcloudTurnsAway() throws {
             let alice = try server.signUpOwningUser(.webdav)
             let friend = try alice.newMember(.write)

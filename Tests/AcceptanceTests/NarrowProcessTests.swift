@@ -3,20 +3,20 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("Eight processes with one thread each, and no bare tokens of Dropbox")
+    @Suite("Eight processes with one thread each, without bare Dropbox tokens")
     struct NarrowProcessTests {
         let server: TestServer
 
         init() throws { server = try TestServer.ofNarrowProcesses() }
 
         @Test(
-            "Eight processes find the access token expired at once: one asks the provider, all go on", arguments: 1...3)
+            "If eight processes find the access token expired, one renews it, and all continue", arguments: 1...3)
         func oneRenewal(round: Int) async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile("after an hour")
             try alice.publish(file, masterVersion: 0)
             try server.sandbox.expireAccessTokens(of: alice.account, .server)
-            // The provider takes its time, so that the others arrive while it is being asked.
+            // The provider is slow, so that the others arrive during the renewal.
             var slow = SandboxFault(host: "oauth2.googleapis.com", pathPrefix: "/token")
             slow.latencyMilliseconds = 500
             try server.sandbox.inject(slow)
@@ -30,7 +30,7 @@ extension PrivateStackTests {
             for reply in replies { expectDownload(reply, of: file) }
             let asked = try server.sandbox.requests(since: number).compactMap { $0.path?.text }
             #expect(asked.filter { $0 == "/token" }.count == 1, "\(asked)")
-            // Each was refused once, and then served, metadata and contents.
+            // Each process was rejected once, and then received metadata and contents.
             #expect(asked.filter { $0.hasPrefix("/drive/v3/files/") }.count >= 16)
         }
 
@@ -55,7 +55,7 @@ extension PrivateStackTests {
             expectError(try withCode(dora, nil).checkCredentials(), 401)
         }
 
-        @Test("With the exchanged code a phone signs in repeatedly, and the storage works")
+        @Test("With the exchanged code, a phone can sign in repeatedly, and the storage works")
         func exchangedCode() throws {
             let dora = try server.signUpOwningUser(.dropbox)
             let friend = try dora.newMember(.write, provider: .google, name: "Friend")
@@ -69,7 +69,7 @@ extension PrivateStackTests {
             #expect(try server.sandbox.violations().isEmpty)
         }
 
-        @Test("A second phone signs in with its own code")
+        @Test("A second phone can sign in with its own code")
         func secondPhone() throws {
             let dora = try server.signUpOwningUser(.dropbox)
             let second = dora.onAnotherDevice().with(

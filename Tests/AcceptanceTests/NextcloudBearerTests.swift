@@ -22,7 +22,7 @@ struct NextcloudBearerTests {
             "POST", "AddUser", ["sharingGroupUUID": user.group, "cloudFolderName": user.folder])
     }
 
-    @Test("Friends use the storage while its owner is away: the server renews its own tokens, each of which works once")
+    @Test("While the owner is away, the server renews its own single-use tokens, and friends can use the storage")
     func away() throws {
         let nora = try signUp()
         let friend = try nora.newMember(.write)
@@ -33,7 +33,7 @@ struct NextcloudBearerTests {
             try server.sandbox.expireAccessTokens(of: nora.account, .all)
             expectDownload(try friend.download(file, masterVersion: 2), of: file)
         }
-        // Their own phone may have been away as well; it comes back with another bearer token, and no code.
+        // The owner's phone returns later with a different bearer token and no code.
         let again = nora.with(account: try server.sandbox.bearerAccount(of: nora.account).withoutCode)
         let reply = try again.checkCredentials()
         #expect(reply.status == 200 && reply.values(of: "syncserver-offline-access").isEmpty, "\(reply)")
@@ -41,13 +41,13 @@ struct NextcloudBearerTests {
         expectDownload(try friend.download(file, masterVersion: 2), of: file)
     }
 
-    @Test("Many requests that meet an expired token do not use up each other's refresh token")
+    @Test("Simultaneous requests with an expired token do not use up each other's refresh token")
     func together() async throws {
         let nora = try signUp()
         let friend = try nora.newMember(.write)
         let file = TestFile("Hello").stored(at: .webdav)
         try friend.publish(file, masterVersion: 1)
-        try await eventually("the initial file is there") {
+        try await eventually("the initial file exists") {
             try server.askDatabase("SELECT COUNT(*) FROM outbox WHERE user_id = \(nora.userID)") == "0"
         }
         try server.sandbox.expireAccessTokens(of: nora.account, .all)
@@ -61,14 +61,14 @@ struct NextcloudBearerTests {
         expectDownload(try friend.download(file, masterVersion: 2), of: file)
     }
 
-    @Test("Without a code the storage works until the token expires, which the reply says; a password lasts")
+    @Test("Without a code, the storage works until the token expires, as the reply says; a password is permanent")
     func withoutCode() throws {
         let newcomer = try server.newcomer(.webdav)
         let bearer = newcomer.with(account: try server.sandbox.bearerAccount(of: newcomer.account).withoutCode)
         let reply = try addUser(bearer)
         #expect(reply.status == 200 && reply.values(of: "syncserver-offline-access") == ["none"], "\(reply)")
 
-        // With an app password the same person is offline, and a bearer token does not change that.
+        // An app password gives the server offline access, which a later bearer token does not remove.
         for account in [newcomer.account, bearer.account] {
             let reply = try newcomer.with(account: account).checkCredentials()
             #expect(reply.status == 200 && reply.values(of: "syncserver-offline-access").isEmpty, "\(reply)")
@@ -77,7 +77,7 @@ struct NextcloudBearerTests {
         try newcomer.publish(TestFile("Hello").stored(at: .webdav), masterVersion: 0)
     }
 
-    @Test("A code of somebody else, and one with another verifier, are refused; a repetition is not")
+    @Test("Another user's code, and one with a wrong verifier, are rejected; a repeated one is accepted")
     func codes() throws {
         let nora = try signUp()
         let other = try server.sandbox.bearerAccount(of: try server.newcomer(.webdav).account)
@@ -99,7 +99,7 @@ struct NextcloudBearerTests {
         #expect(try nora.checkCredentials().status == 200)
     }
 
-    @Test("What the person has withdrawn is hardly tried again; a new code helps")
+    @Test("Withdrawn credentials are rarely tried again; a new code restores access")
     func withdrawn() throws {
         let nora = try signUp()
         let friend = try nora.newMember(.write)
@@ -119,7 +119,7 @@ struct NextcloudBearerTests {
 }
 
 extension TestUser {
-    /// The same person, whose app has another bearer token and another code.
+    /// The same user with a new bearer token and a new code.
     fileprivate func signedInBearer() throws -> TestUser {
         with(account: try server.sandbox.bearerAccount(of: account))
     }

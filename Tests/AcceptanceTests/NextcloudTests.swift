@@ -10,12 +10,12 @@ struct NextcloudTests {
 
     private func text(_ words: String = "Hello World") -> TestFile { TestFile(words).stored(at: .webdav) }
 
-    /// A person with other details of their storage.
+    /// Returns the person with different account details.
     private func with(details: String?, _ person: TestUser) -> TestUser {
         person.with(account: person.account.replacing(header: "X-account-details", with: details))
     }
 
-    @Test("Whoever names no folder, or a server that is not admitted, is told so; a wrong password signs nobody in")
+    @Test("A missing folder, a server that is not allowed, and a wrong password each get their own error")
     func signIn() throws {
         let person = try server.newcomer(.webdav)
         let parameters = ["sharingGroupUUID": UUID().uuidString, "cloudFolderName": "Album"]
@@ -30,7 +30,7 @@ struct NextcloudTests {
         }
         let stranger = try server.newcomer(.webdav)
         expectError(try addUser(stranger.account.header("X-account-details")), 401)
-        // A Nextcloud shows anybody's home as an empty folder.
+        // A Nextcloud shows other users' home folders as empty.
         let elsewhere = person.account.header("X-account-details")?.replacing(
             "/files/\(person.account.id)", with: "/files/\(stranger.account.id)")
         let refused = try addUser(elsewhere)
@@ -41,7 +41,7 @@ struct NextcloudTests {
     }
 
     @Test(
-        "A file goes into the folder at the person's own server, and friends have it from there",
+        "A file is stored in the folder on the owner's server, and friends can download it",
         arguments: [0, 11, 2_000_000, 12_000_000])
     func roundTrip(size: Int) throws {
         let nora = try server.signUpOwningUser(.webdav)
@@ -57,10 +57,10 @@ struct NextcloudTests {
         expectDownload(try friend.download(file, masterVersion: 2), of: file)
     }
 
-    @Test("An upload of 2 MB is two requests: the bytes, and the move to their name")
+    @Test("An upload of 2 MB takes two requests: one for the bytes, one for the move to the final name")
     func requests() async throws {
         let nora = try server.signUpOwningUser(.webdav)
-        try await eventually("the warning file is there") { try !server.sandbox.files(of: nora.account).isEmpty }
+        try await eventually("the warning file exists") { try !server.sandbox.files(of: nora.account).isEmpty }
         let file = TestFile(randomBytes: 2_000_000).stored(at: .webdav)
         let before = try server.sandbox.lastRequest()
 
@@ -69,11 +69,11 @@ struct NextcloudTests {
         let asked = try server.sandbox.requests(since: before).filter {
             $0.path?.text?.contains(nora.account.id) == true
         }
-        // The process that takes uploads asks who the person is as well.
+        // PROPFIND requests are ignored, since the transfer role also verifies the user.
         #expect(asked.map { $0.method?.text }.filter { $0 != "PROPFIND" } == ["PUT", "MOVE"])
     }
 
-    @Test("A file that its owner renamed is served, a changed one marked as changed, a deleted one gone")
+    @Test("Owners' changes: a renamed file is served, a changed one is marked, a deleted one is gone")
     func ownerTouches() throws {
         let nora = try server.signUpOwningUser(.webdav)
         var file = text()
@@ -91,7 +91,7 @@ struct NextcloudTests {
         #expect(gone.status == 200 && gone.messageParameters?.gone?.text == "fileRemovedOrRenamed", "\(gone)")
     }
 
-    @Test("Another file of the same size in a file's place is served each time, marked as changed")
+    @Test("If another file of the same size replaces the object, it is served each time, marked as changed")
     func replacedByAnother() throws {
         let nora = try server.signUpOwningUser(.webdav)
         var file = text()
@@ -107,15 +107,15 @@ struct NextcloudTests {
     }
 
     @Test(
-        "What is no storage for the moment is an outage for somebody who has signed in there, and a mistake for a newcomer",
+        "An address that is temporarily no storage is an outage for an existing user, and an error for a newcomer",
         arguments: [
             (200, "<html><title>Welcome to our hotel</title></html>"), (302, ""), (405, ""),
             (207, "<?xml version=\"1.0\"?><d:multistatus xmlns:d=\"DAV:\"><d:resp"),
         ])
     func disturbed(status: Int, body: String) async throws {
         let nora = try server.signUpOwningUser(.webdav)
-        // Nobody else meets the fault.
-        try await eventually("the initial file is there") {
+        // No other work may meet the fault.
+        try await eventually("the initial file exists") {
             try server.askDatabase("SELECT COUNT(*) FROM outbox WHERE user_id = \(nora.userID)") == "0"
         }
         let newcomer = try server.newcomer(.webdav)
@@ -127,7 +127,7 @@ struct NextcloudTests {
             try server.sandbox.inject(fault)
         }
 
-        // Written in another way than those that the server still remembers.
+        // Spelled differently from the details that the server has cached.
         let details = try #require(nora.account.header("X-account-details")).replacing("{", with: "{ ")
         let known = try with(details: details, nora).checkCredentials()
         let parameters = ["sharingGroupUUID": UUID().uuidString, "cloudFolderName": "Album"]
@@ -139,7 +139,7 @@ struct NextcloudTests {
         #expect(try newcomer.call("POST", "AddUser", parameters).status == 200)
     }
 
-    @Test("A withdrawn app password fails requests, is hardly tried, and concerns nobody else; a new one helps")
+    @Test("A withdrawn app password is rarely tried and affects only its user's requests; a new one restores access")
     func withdrawn() throws {
         let nora = try server.signUpOwningUser(.webdav)
         let friend = try nora.newMember(.write)
@@ -154,12 +154,12 @@ struct NextcloudTests {
         let asked = try server.sandbox.requests(since: before).filter {
             $0.path?.text?.contains(nora.account.id) == true
         }
-        // Two show that it is refused; a process that has not seen the account asks what the server can do. A refusal that
-        // is known is not repeated.
+        // Two requests establish the rejection, and a process that has not seen the account asks for the server's
+        // capabilities. A cached rejection is not repeated.
         #expect((1...3).contains(asked.count), "\(asked)")
         try other.publish(text("of somebody else"), masterVersion: 0)
 
-        // The sandbox signs them in again, which gives another app password.
+        // The sandbox signs them in again, which issues a new app password.
         let again = nora.with(account: try server.sandbox.account(nora.account.id))
         #expect(try again.checkCredentials().status == 200)
         expectDownload(try friend.download(file, masterVersion: 2), of: file)

@@ -2,9 +2,9 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    /// Microsoft Graph: hashes "may not be available" right after an upload; nobody's reads tell of contents but those of
-    /// the bytes.
-    @Suite("OneDrive's hashes, delayed or of contents changed by the owner")
+    /// According to Microsoft Graph, hashes "may not be available" right after an upload; only reading the bytes
+    /// reveals their contents.
+    @Suite("OneDrive's hashes when delayed or changed by the owner")
     struct OneDriveHashTests {
         private let server: TestServer
         private let mia: TestUser
@@ -22,7 +22,7 @@ extension PrivateStackTests {
             #expect(try mia.commitStaged(masterVersion: 0) == 1)
         }
 
-        /// How often bytes were fetched since a request.
+        /// The number of downloads from OneDrive since a request.
         private func readings(since request: Int64) throws -> Int {
             try server.sandbox.requests(since: request).count { $0.path?.text?.hasSuffix("/download.aspx") == true }
         }
@@ -34,9 +34,7 @@ extension PrivateStackTests {
             #expect(reply.body == file.contents)
         }
 
-        @Test(
-            "A hash that comes late is filled in by the jobs role; until then and afterwards the file is served unchanged"
-        )
+        @Test("The jobs role fills in a delayed hash; before and afterwards, the file is served as unchanged")
         func lateHash() async throws {
             try server.sandbox.changeSettings(["oneDriveHashDelayMs": 3_600_000])
             defer { try? server.sandbox.changeSettings(["oneDriveHashDelayMs": 0]) }
@@ -46,20 +44,20 @@ extension PrivateStackTests {
 
             try server.sandbox.changeSettings(["oneDriveHashDelayMs": 0])
             let before = try server.sandbox.lastRequest()
-            // Half a minute after the upload the jobs role asks for the first time.
+            // The jobs role asks for the first time half a minute after the upload.
             try await eventually("the jobs role has read the object", within: .seconds(60)) {
                 try server.hastenOutbox()
                 return try readings(since: before) > 0
             }
 
-            try await eventually("what it found out is known: a download reads the object once") {
+            try await eventually("the hash is stored: a download reads the object once") {
                 let before = try server.sandbox.lastRequest()
                 expectDownload(try mia.download(file, masterVersion: 1), of: file, isChanged: false)
                 return try readings(since: before) == 1
             }
         }
 
-        @Test("A file is delivered completely although its drive reports another size", arguments: [1_000, 600_000])
+        @Test("A file is delivered completely although its drive reports a wrong size", arguments: [1_000, 600_000])
         func otherSize(bytes: Int) throws {
             let file = TestFile(randomBytes: bytes)
             let changed = TestFile(randomBytes: bytes + 7)
@@ -72,7 +70,7 @@ extension PrivateStackTests {
             expectDownload(try mia.download(file, masterVersion: 1), of: changed, isChanged: true)
         }
 
-        @Test("A file that its owner replaced with more than 100 MiB is a 502 until the jobs role has read it")
+        @Test("A file that its owner replaced with more than 100 MiB gets 502 until the jobs role has read it")
         func largeChange() async throws {
             var file = TestFile("small at first")
             try publish(file)
@@ -85,7 +83,7 @@ extension PrivateStackTests {
             expectError(first, 502)
             #expect(first.json?.retryable?.bool == true)
             var reply = first
-            try await eventually("the checksum has been worked out", within: .seconds(100)) {
+            try await eventually("the checksum has been computed", within: .seconds(100)) {
                 reply = try mia.download(file, masterVersion: 1)
                 return reply.status == 200
             }

@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Work after the reply")
+@Suite("Work after a commit")
 struct OutboxTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("After the next version's commit the replaced object disappears and the new one stays [204]")
+    @Test("After the next version's commit, the replaced object is deleted and the new one stays [204]")
     func replacedVersion() async throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -39,7 +39,7 @@ struct OutboxTests {
         #expect(try alice.stored(file).count == 2)
     }
 
-    @Test("Ten versions later there is one object")
+    @Test("After ten versions, one object exists")
     func manyVersions() async throws {
         let alice = try server.signUpOwningUser()
         var file = TestFile("version 0")
@@ -62,7 +62,7 @@ extension StoredFile {
 }
 
 extension PrivateStackTests {
-    @Suite("Deletions that the cloud temporarily rejects")
+    @Suite("Deletions that the storage temporarily rejects")
     final class DeletionRetryTests: Sendable {
         let server: TestServer
 
@@ -74,7 +74,7 @@ extension PrivateStackTests {
         deinit { try? server.sandbox.clearFaults() }
 
         @Test(
-            "The commit succeeds without a count, and the deletion is tried until it is done [200] [208] [F11] [F12]",
+            "The commit succeeds, and the deletion is retried until it succeeds [200] [208] [F11] [F12]",
             arguments: [500, 429])
         func retried(status: Int) async throws {
             let alice = try await server.signUpSettledUser()
@@ -88,7 +88,7 @@ extension PrivateStackTests {
             let reply = try alice.commit(masterVersion: 1)
 
             #expect(reply.json == .object(["numberUploadsTransferred": .integer(1)]))
-            try await eventually("the deletion was tried") {
+            try await eventually("the deletion has been tried") {
                 try server.sandbox.requests(since: number).contains { $0.method?.text == "DELETE" }
             }
             #expect(try alice.stored(file).count == 2)

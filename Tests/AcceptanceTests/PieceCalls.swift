@@ -1,15 +1,15 @@
 import TestSupport
 
-/// The requests to one upload in pieces.
+/// The requests of one upload in pieces.
 struct PieceCalls {
     let uploadUUID: String
     private let target: String
     private let headers: [(name: String, value: String)]
 
     /// - Parameters:
-    ///   - created: the reply of CreateUpload.
-    ///   - headers: those of the phone.
-    /// - Throws: ``UnexpectedReply`` if there is no upload in the reply.
+    ///   - created: the reply to CreateUpload.
+    ///   - headers: the phone's headers.
+    /// - Throws: ``UnexpectedReply`` if the reply contains no upload.
     init(_ created: HTTPReply, headers: [(name: String, value: String)]) throws {
         guard let upload = created.messageParameters?.uploadUUID?.text else {
             throw UnexpectedReply("CreateUpload", created)
@@ -22,14 +22,14 @@ struct PieceCalls {
     var offset: HTTPCall { HTTPCall("HEAD", target, headers: headers) }
     var abandoned: HTTPCall { HTTPCall("DELETE", target, headers: headers) }
 
-    /// Says that all bytes are in the storage.
+    /// Confirms that all bytes are in the storage.
     func confirmed(ofBytes count: Int) -> HTTPCall {
         var call = append(from: count)
         call.target += "&direct=true"
         return call
     }
 
-    /// A piece, the last one unless something else is said, without its bytes.
+    /// A request for a piece, by default the last one, without its bytes.
     func append(from offset: Int, isLast: Bool = true) -> HTTPCall {
         HTTPCall(
             "PATCH", target,

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("Uploads in pieces, and responders that die")
+    @Suite("Uploads in pieces and killed responders")
     struct PieceResilienceTests {
         let server: TestServer
         let stack: PrivateStack
@@ -19,7 +19,7 @@ extension PrivateStackTests {
             return try #require(reply.values(of: "upload-offset").first.flatMap { Int($0) })
         }
 
-        @Test("The upload goes on in another process, where the provider has the bytes; nothing is left over")
+        @Test("Another process resumes the upload at the provider's offset, and nothing is left over")
         func killed() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile(randomBytes: 9_000_000)
@@ -35,7 +35,7 @@ extension PrivateStackTests {
                 let conversation = try HTTPConversation(to: server.address)
                 try conversation.send(call.head(for: server.address, contentLength: file.contents.count - offset))
                 try conversation.send(file.contents[offset..<sent])
-                // What is confirmed and recorded need not be sent again, whatever dies.
+                // Confirmed and recorded bytes need not be sent again, whichever process is killed.
                 var recorded = 0
                 try await eventually("a part is recorded") {
                     recorded =
@@ -46,7 +46,7 @@ extension PrivateStackTests {
                     return recorded > offset || sent - offset < 5_000_000
                 }
                 for responder in responders { responder.send(SIGKILL) }
-                try await eventually("they have ended") { !responders.contains(where: \.isRunning) }
+                try await eventually("the responders have ended") { !responders.contains(where: \.isRunning) }
                 conversation.hangUp()
                 try await Threads.run { try stack.restore() }
                 offset = try self.offset(of: upload)
@@ -64,7 +64,7 @@ extension PrivateStackTests {
             )
             #expect(try alice.commit(masterVersion: 0).status == 200)
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
-            try await eventually("there is one object") { try alice.stored(file).count == 1 }
+            try await eventually("one object exists") { try alice.stored(file).count == 1 }
         }
     }
 }

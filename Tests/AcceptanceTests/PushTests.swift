@@ -8,7 +8,7 @@ struct PushTests {
 
     init() throws { server = try TestServer.shared() }
 
-    /// A token of APNs that no other test has.
+    /// A unique APNs token.
     private static func token() -> String {
         (UUID().uuidString + UUID().uuidString).filter { $0 != "-" }.lowercased()
     }
@@ -20,7 +20,7 @@ struct PushTests {
             "POST", "RegisterPushNotificationToken", ["pushNotificationToken": token].merging(more) { $1 })
     }
 
-    /// Registers, which must succeed.
+    /// Registers a new token, which must succeed, and returns it.
     private func registered(_ user: TestUser, _ more: [String: String?] = [:]) throws -> String {
         let token = Self.token()
         expectJSON(try register(user, token, more))
@@ -35,7 +35,7 @@ struct PushTests {
 
     private func texts(_ token: String) throws -> [String] { try server.sandbox.pushes(to: token).map(\.text) }
 
-    @Test("A message reaches every device of the other members, and none of the sender [210]")
+    @Test("A message reaches every device of the other members, and none of the sender's [210]")
     func reachesOthers() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example", groupName: "Tom & Jerry")
         let bob = try alice.newMember(.read)
@@ -59,22 +59,22 @@ struct PushTests {
         #expect(push.environment == "production")
     }
 
-    @Test("In a group without a name the text has the sender only; a new name is used at once [210]")
+    @Test("In a group without a name, the text has only the sender; a new name is used immediately [210]")
     func groupName() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
         let token = try registered(try alice.newMember(.read))
 
         try notify(alice, "one", masterVersion: 1)
-        try await eventually("the first message") { try texts(token) == ["Alice Example: one"] }
+        try await eventually("the first message arrives") { try texts(token) == ["Alice Example: one"] }
         expectJSON(
             try alice.commit(
                 masterVersion: 2, overriding: ["pushNotificationMessage": "two", "sharingGroupName": "New"]))
-        try await eventually("the second message") {
+        try await eventually("the second message arrives") {
             try texts(token) == ["Alice Example: one", "Alice Example, New: two"]
         }
     }
 
-    @Test("A stale commit, a repeated one and one without a message notify nobody [205] [211]")
+    @Test("Stale and repeated commits, and those without a message, send no notification [205] [211]")
     func notifiesNobody() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
         let token = try registered(try alice.newMember(.read))
@@ -85,8 +85,8 @@ struct PushTests {
         try notify(alice, "once", masterVersion: 2)
         try notify(alice, "last", masterVersion: 3)
 
-        // Threads of the jobs role promise no order, so that all of the group's must be done.
-        try await eventually("nothing waits to be sent") {
+        // The jobs role's threads guarantee no order, so all of the group's work must be done.
+        try await eventually("no push is pending") {
             try server.askDatabase(
                 """
                 SELECT COUNT(*) FROM outbox JOIN sharing_groups USING (sharing_group_id)
@@ -103,7 +103,7 @@ struct PushTests {
         let old = try registered(bob)
         let new = try registered(bob)
         expectJSON(try register(bob, new))
-        // Letter case does not count.
+        // The letter case is ignored.
         expectJSON(try register(bob, new.uppercased()))
 
         try notify(alice, "hello", masterVersion: 1)
@@ -112,7 +112,7 @@ struct PushTests {
         #expect(try texts(old) == [])
     }
 
-    @Test("A device on which another user signs in no longer gets its last user's notifications")
+    @Test("A device on which another user signs in no longer gets its previous user's notifications")
     func moved() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
         let bob = try alice.newMember(.read)
@@ -145,13 +145,13 @@ struct PushTests {
         #expect(try texts(removed) == [])
     }
 
-    @Test("An invalid token is removed, unless it was registered since")
+    @Test("An invalid token is removed unless it was registered again since")
     func forgotten() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
         let (bob, carol) = (try alice.newMember(.read), try alice.newMember(.read))
         let (dead, alive) = (try registered(bob), try registered(carol))
         try server.sandbox.script(pushToken: dead, outcome: "unregistered")
-        // The app was removed and put there again before it registered.
+        // The app was removed and reinstalled before it registered.
         try server.sandbox.script(pushToken: alive, outcome: "unregistered", sinceSecondsAgo: 3_600)
         let since = try server.sandbox.lastRequest()
 
@@ -159,12 +159,12 @@ struct PushTests {
         let asked: () throws -> Set<String> = {
             Set(try server.sandbox.requests(since: since).compactMap { $0.path?.text })
         }
-        try await eventually("both were tried") {
+        try await eventually("both tokens were tried") {
             try asked().isSuperset(of: ["/3/device/\(dead)", "/3/device/\(alive)"])
         }
         try server.sandbox.script(pushToken: dead)
         try server.sandbox.script(pushToken: alive)
-        try await eventually("the living token is notified of a later change") {
+        try await eventually("the valid token is notified of a later change") {
             try notify(alice, "again", masterVersion: try #require(try alice.index().masterVersion))
             return try !texts(alive).isEmpty
         }
@@ -172,7 +172,7 @@ struct PushTests {
     }
 
     @Test(
-        "While Apple rejects every device, none is forgotten, and pushes arrive after the repair",
+        "While Apple rejects every device, no registration is removed, and pushes arrive after the repair",
         arguments: ["DeviceTokenNotForTopic", "BadDeviceToken"])
     func wrongSettings(reason: String) async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
@@ -185,13 +185,13 @@ struct PushTests {
             }
         }
 
-        // The same text as that of an earlier message, which was accepted.
+        // The same text as an earlier message that was accepted.
         try notify(alice, "one", masterVersion: 1)
         let failed = """
             SELECT COUNT(*) FROM outbox JOIN users USING (user_id)
              WHERE kind = 'sendPush' AND last_error LIKE '%\(reason)' AND user_id = \(bob.userID)
             """
-        try await eventually("both were tried") { try server.askDatabase(failed) == "2" }
+        try await eventually("both pushes were tried") { try server.askDatabase(failed) == "2" }
         for token in tokens { try server.sandbox.script(pushToken: token) }
 
         for token in tokens {
@@ -199,7 +199,7 @@ struct PushTests {
         }
     }
 
-    @Test("A device that is bad while another one accepts the same message is forgotten")
+    @Test("If another device accepts the same message, an invalid device's registration is removed")
     func badDevice() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
         let bob = try alice.newMember(.read)
@@ -214,7 +214,7 @@ struct PushTests {
         #expect(try texts(good) == ["Alice Example: one"])
     }
 
-    @Test("A device of the maker's other app is notified with that app's topic, and found with it the next time")
+    @Test("A device with the maker's other app is notified with that app's topic, which is stored")
     func otherApp() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
         let bob = try alice.newMember(.read)
@@ -223,14 +223,14 @@ struct PushTests {
 
         try notify(alice, "one", masterVersion: 1)
 
-        try await eventually("the message") { try texts(token).count == 1 }
-        try await eventually("the topic is remembered") {
+        try await eventually("the message arrives") { try texts(token).count == 1 }
+        try await eventually("the topic is stored") {
             try server.askDatabase("SELECT topic FROM push_registrations WHERE user_id = \(bob.userID)")
                 == "com.example.sandbox.second"
         }
     }
 
-    @Test("A developer's device is found in APNs' sandbox environment, and used there the next time")
+    @Test("A developer's device is found in APNs' sandbox environment, which is stored")
     func otherEnvironment() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
         let bob = try alice.newMember(.read)
@@ -238,9 +238,9 @@ struct PushTests {
         try server.sandbox.script(pushToken: token, environment: "sandbox")
 
         try notify(alice, "one", masterVersion: 1)
-        try await eventually("the first message") { try texts(token).count == 1 }
+        try await eventually("the first message arrives") { try texts(token).count == 1 }
         let since = try server.sandbox.lastRequest()
-        try await eventually("it is remembered") {
+        try await eventually("the environment is stored") {
             try notify(alice, "two", masterVersion: try #require(try alice.index().masterVersion))
             return try server.sandbox.requests(since: since).contains {
                 $0.path?.text == "/3/device/\(token)" && $0.host?.text == "api.sandbox.push.apple.com"
@@ -250,7 +250,7 @@ struct PushTests {
     }
 
     @Test(
-        "A registration that cannot be right is refused",
+        "An invalid registration is rejected",
         arguments: [
             ["pushNotificationToken": ""], ["pushNotificationToken": "not hexadecimal"], [:],
             ["pushNotificationToken": "0a0a", "pushNotificationKind": "pigeon"],
@@ -268,7 +268,7 @@ struct PushTests {
 }
 
 extension PrivateStackTests.ConfigurationTests {
-    @Test("Without push configured, registering is a clear error and a message is harmless [209]")
+    @Test("Without push configured, registering is a clear error, and a message has no effect [209]")
     func pushIsNotSetUp() throws {
         let alice = try server.signUpOwningUser()
 

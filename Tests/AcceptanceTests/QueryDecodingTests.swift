@@ -15,7 +15,7 @@ struct QueryDecodingTests {
         "\u{2028}\u{FEFF}", "</script>", "a=b;c,d", "", " ", "null", "?#[]@!$'()*~", "; DROP TABLE users; --",
     ]
 
-    @Test("Metadata with any characters [96] [97] [127] [236] [319] [325] [F6]", arguments: texts)
+    @Test("Metadata may contain any characters [96] [97] [127] [236] [319] [325] [F6]", arguments: texts)
     func metadata(text: String) throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -29,7 +29,7 @@ struct QueryDecodingTests {
     }
 
     @Test(
-        "Group names with any characters [F1] [F7]",
+        "Group names may contain any characters [F1] [F7]",
         arguments: ["Tom & Jerry", "a&b&c", "1+1", "50% & more", "Zoë\n🐱", "'; --", "x=y"])
     func groupNames(name: String) throws {
         let alice = try server.signUpOwningUser()
@@ -40,7 +40,7 @@ struct QueryDecodingTests {
         #expect(try alice.groups().group(alice.group)?.sharingGroupName?.text == name)
     }
 
-    @Test("Everything may be percent-encoded or literal, in either letter case, and the version may be a string")
+    @Test("Parameters may be percent-encoded or literal, in either letter case, and the version may be a string")
     func otherEncodings() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -82,7 +82,7 @@ struct QueryDecodingTests {
     }
 
     @Test(
-        "Metadata that are not the agreed JSON are refused, and nothing is staged [128]",
+        "Metadata that are not the expected JSON are rejected, and nothing is staged [128]",
         arguments: [
             "", "x", "{", "[]", "0", "null", "\"text\"", "{}", "{\"version\":0}", "{\"contents\":\"x\"}",
             "{\"version\":-1,\"contents\":\"x\"}", "{\"version\":\"a\",\"contents\":\"x\"}",

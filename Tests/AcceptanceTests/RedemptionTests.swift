@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Redeeming an invitation")
+@Suite("Redeeming invitations")
 struct RedemptionTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("A new Facebook user gets a number, the group and a long-lived token [276] [277]")
+    @Test("A new Facebook user gets an id, the group and a long-lived token [276] [277]")
     func newSharingUser() throws {
         let alice = try server.signUpOwningUser()
         let bob = try server.newcomer(.facebook)
@@ -22,7 +22,7 @@ struct RedemptionTests {
         #expect(try bob.groups().group(alice.group)?.cloudStorageType?.text == "Google")
     }
 
-    @Test("A Facebook user of Limited Login, who has an identity token and nothing else, joins")
+    @Test("A Facebook user of Limited Login can join with only an identity token")
     func limitedLogin() throws {
         let alice = try server.signUpOwningUser()
         let bob = try server.newcomer(.facebook, tokenType: "LIMITED")
@@ -30,7 +30,7 @@ struct RedemptionTests {
         let reply = try bob.redeem(alice.invite(.write))
 
         expectJSON(reply)
-        #expect(reply.values(of: "syncserver-access-token").isEmpty, "there is none that lives longer")
+        #expect(reply.values(of: "syncserver-access-token").isEmpty, "no longer-lived token exists")
         expectJSON(try bob.checkCredentials())
         let again = bob.with(account: try server.sandbox.account(bob.account.id))
         #expect(again.account.headers.map(\.value) != bob.account.headers.map(\.value))
@@ -56,12 +56,12 @@ struct RedemptionTests {
         let alice = try server.signUpOwningUser()
         let carol = try alice.newMember(.read, provider: .google)
 
-        try await eventually("the warning file is there") {
+        try await eventually("the warning file exists") {
             try server.sandbox.files(of: carol.account).contains { $0.name == configuration.name }
         }
     }
 
-    @Test("A new Google user without a folder name is refused, and nothing is used up [278] [292]")
+    @Test("A new Google user without a folder name is rejected, and no acceptance is used up [278] [292]")
     func folderMissing() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.newcomer()
@@ -75,7 +75,7 @@ struct RedemptionTests {
         expectJSON(try carol.redeem(invitation))
     }
 
-    @Test("Without an invitation: 400; with an unknown one: 404 [279] [321] [322]")
+    @Test("A missing invitation gets 400, an unknown one 404 [279] [321] [322]")
     func noInvitation() throws {
         let bob = try server.newcomer(.facebook)
 
@@ -86,7 +86,7 @@ struct RedemptionTests {
         expectError(try bob.checkCredentials(), 401)
     }
 
-    @Test("The inviter and other members cannot redeem, and nothing is used up [280] [283] [292]")
+    @Test("The inviter and other members cannot redeem, and no acceptance is used up [280] [283] [292]")
     func members() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.read)
@@ -100,7 +100,7 @@ struct RedemptionTests {
         _ = try server.signUpInvitedUser(invitation)
     }
 
-    @Test("An owning user of another group joins with their own storage [281] [289]")
+    @Test("An owning user of another group can join with their own storage [281] [289]")
     func existingOwningUser() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")
@@ -118,7 +118,7 @@ struct RedemptionTests {
         #expect(try carol.stored(file).count == 1)
     }
 
-    @Test("A sharing user has an owner for each group [282] [202]")
+    @Test("A sharing user has a separate owner in each group [282] [202]")
     func secondGroup() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")
@@ -135,7 +135,7 @@ struct RedemptionTests {
         #expect(try alice.stored(forCarol).isEmpty && carol.stored(forAlice).isEmpty)
     }
 
-    @Test("A single-use invitation is used up, for a second user too [284] [285]")
+    @Test("After one redemption, a single-use invitation is used up for every user [284] [285]")
     func usedUp() throws {
         let alice = try server.signUpOwningUser()
         let invitation = try alice.invite()
@@ -148,7 +148,7 @@ struct RedemptionTests {
         #expect(try alice.index().masterVersion == 1)
     }
 
-    @Test("Two acceptors are two users, and each increments the master version [286] [291]")
+    @Test("Two acceptances admit two users, and each increments the master version [286] [291]")
     func twoAcceptors() throws {
         let alice = try server.signUpOwningUser()
         let invitation = try alice.invite(acceptors: 2)
@@ -162,7 +162,7 @@ struct RedemptionTests {
         #expect(try alice.index().masterVersion == 2)
     }
 
-    @Test("Two people who redeem the last place at the same time: one gets it")
+    @Test("If two people redeem the last acceptance at the same time, one gets it")
     func simultaneous() async throws {
         let alice = try server.signUpOwningUser()
         let invitation = try alice.invite()
@@ -174,7 +174,7 @@ struct RedemptionTests {
         #expect(try alice.index().masterVersion == 1)
     }
 
-    @Test("If storage is required, a Facebook user gets a 403, and nothing is used up [287] [292]")
+    @Test("If storage is required, a Facebook user gets a 403, and no acceptance is used up [287] [292]")
     func storageRequired() throws {
         let alice = try server.signUpOwningUser()
         let invitation = try alice.invite(.write, allowSocialAcceptance: false)
@@ -187,7 +187,7 @@ struct RedemptionTests {
         _ = try server.signUpInvitedUser(invitation, provider: .google)
     }
 
-    @Test("Afterwards the group lists all members with name and number [290]")
+    @Test("After a redemption, the group lists all members with name and id [290]")
     func memberList() throws {
         let alice = try server.signUpOwningUser(name: "Alice A")
         let bob = try alice.newMember(.read, name: "Bob B")
@@ -198,7 +198,7 @@ struct RedemptionTests {
         #expect(Set(users.compactMap { $0.userId?.integer }) == [alice.userID, bob.userID])
     }
 
-    @Test("The same redemption again, after a lost reply, gets the same reply and uses nothing up")
+    @Test("A redemption repeated after a lost reply returns the same reply and uses up no acceptance")
     func repeated() throws {
         let alice = try server.signUpOwningUser()
         let invitation = try alice.invite(acceptors: 2)
@@ -213,7 +213,7 @@ struct RedemptionTests {
         _ = try server.signUpInvitedUser(invitation)
     }
 
-    @Test("The same redemption of a single-use invitation again gets the same reply")
+    @Test("A repeated redemption of a single-use invitation returns the same reply")
     func repeatedSingleUse() throws {
         let alice = try server.signUpOwningUser()
         let invitation = try alice.invite()

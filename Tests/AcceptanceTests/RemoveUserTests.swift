@@ -29,7 +29,7 @@ struct RemoveUserTests {
         expectError(try alice.removeAccount(), 401)
     }
 
-    @Test("A sharing user can be removed, and their uploads stay with their owner [63]")
+    @Test("A sharing user can be removed, and their uploads stay with the owner [63]")
     func sharingUser() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -60,10 +60,10 @@ struct RemoveUserTests {
         again.userID = try #require(reply.json?.userId?.integer)
         #expect(again.userID != alice.userID)
         #expect(try again.groups().groups.compactMap { $0.sharingGroupUUID?.text } == [again.group])
-        // The old group is nobody's, and its UUID is used up.
+        // The old group has no members, and its UUID cannot be used again.
         expectError(try again.call("GET", "Index", ["sharingGroupUUID": alice.group]), 404)
         expectError(try again.createGroup(alice.group), 409)
-        // The bytes of old stay; the same file may begin anew.
+        // The old bytes stay, and the same file can start again at version 0.
         try again.publish(file, masterVersion: 0)
         expectDownload(try again.download(file, masterVersion: 1), of: file)
         #expect(try again.stored(file).count == 2)
@@ -95,7 +95,7 @@ struct RemoveUserTests {
         expectError(try bob.download(files[0], masterVersion: 4), 409)
     }
 
-    @Test("Memberships, invitations and staged rows are removed with the user; their sharing users lose the owner [69]")
+    @Test("Removing a user removes memberships, invitations and staged rows; sharing users lose their owner [69]")
     func everythingElse() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, name: "Bob")
@@ -110,13 +110,13 @@ struct RemoveUserTests {
         expectError(try server.newcomer(.facebook).redeem(invitation), 404)
         #expect(try bob.members() == [bob.userID, dora.userID])
         #expect(try bob.groups().group(alice.group)?.cloudStorageType == nil)
-        // Dora brings storage, so she runs the group now; who comes back comes as a new member with nothing staged.
+        // Dora has storage, so she is the admin now; a returning member is new and has nothing staged.
         #expect(try dora.groups().group(alice.group)?.permission?.text == "admin")
         #expect(try returning.redeem(dora.invite(.write, group: alice.group)).status == 200)
         #expect(try returning.stagedUploads().isEmpty)
     }
 
-    @Test("What a removed user staged into another's storage is removed from it")
+    @Test("Objects that a removed user staged into another user's storage are deleted")
     func stagedElsewhere() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -129,7 +129,7 @@ struct RemoveUserTests {
 
         #expect(try bob.removeAccount().status == 200)
 
-        try await eventually("only what is committed is stored") {
+        try await eventually("only committed objects are stored") {
             try alice.stored(files[0]).isEmpty
                 && alice.stored(files[1]).map(\.name) == [files[1].cloudName(device: alice.device)]
         }
@@ -137,7 +137,7 @@ struct RemoveUserTests {
     }
 
     @Test(
-        "Who goes finds no uncommitted uploads in their storage, also if the server must renew its tokens first",
+        "A departing user's storage keeps no uncommitted uploads, even if the server must renew its tokens first",
         arguments: [(SandboxProvider.google, false), (.google, true), (.microsoft, true)])
     func ownUncommittedFiles(provider: SandboxProvider, isExpired: Bool) async throws {
         let alice = try server.signUpOwningUser(provider)
@@ -157,13 +157,13 @@ struct RemoveUserTests {
 
         #expect(try alice.removeAccount().status == 200)
 
-        try await eventually("only what was committed is stored") {
+        try await eventually("only committed objects are stored") {
             try files.allSatisfy { try alice.stored($0).isEmpty }
         }
         #expect(try alice.stored(committed).count == 1)
     }
 
-    @Test("A group whose last member removes the account is removed [299] [F15]")
+    @Test("When its last member removes the account, the group is removed [299] [F15]")
     func lastMember() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -189,7 +189,7 @@ struct RemoveUserTests {
         expectDownload(try carol.download(file, masterVersion: 4), of: file)
     }
 
-    @Test("After the inviter's removal, invitees with storage can still upload, others cannot [207] [250] [251]")
+    @Test("After the inviter's removal, only invitees with storage can still upload [207] [250] [251]")
     func uploadsAfterwards() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google, name: "Bob")

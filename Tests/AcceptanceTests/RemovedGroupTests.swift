@@ -8,7 +8,7 @@ struct RemovedGroupTests {
 
     init() throws { server = try TestServer.shared() }
 
-    /// Two members of a group with a file, which the first of them has removed.
+    /// Two members of a group with a file; the first of them has removed the group.
     private struct Scene {
         let alice: TestUser
         let bob: TestUser
@@ -30,7 +30,7 @@ struct RemovedGroupTests {
         }
     }
 
-    @Test("It is no longer listed, and has no members [90] [299] [301]")
+    @Test("A removed group is no longer listed, and has no members [90] [299] [301]")
     func notListed() throws {
         let scene = try Scene(server)
         let other = try scene.alice.newGroup()
@@ -45,7 +45,7 @@ struct RemovedGroupTests {
     }
 
     @Test(
-        "Nothing that concerns it works any more, whichever master version is named [122] [145] [160] [176] [201] [223] [266] [298] [302] [303] [304] [305] [306] [307] [308]"
+        "Every request for the group is rejected, with any master version [122] [145] [160] [176] [201] [223] [266] [298] [302] [303] [304] [305] [306] [307] [308]"
     )
     func nothingWorks() throws {
         let scene = try Scene(server)
@@ -73,7 +73,7 @@ struct RemovedGroupTests {
         }
     }
 
-    @Test("Committed files stay in their owner's storage; staged objects are removed from it")
+    @Test("Committed files stay in their owner's storage; staged objects are deleted")
     func storage() async throws {
         let scene = try Scene(server)
         let staged = TestFile("staged by Alice")
@@ -82,14 +82,14 @@ struct RemovedGroupTests {
 
         try scene.remove()
 
-        try await eventually("staged objects are gone") {
+        try await eventually("staged objects are deleted") {
             let names = try server.sandbox.files(of: scene.alice.account).map(\.name).filter { $0.hasSuffix(".txt") }
             return names.filter { $0.contains(scene.bob.device) || $0.hasPrefix(staged.uuid) }.isEmpty
         }
         #expect(try scene.alice.stored(scene.file).map(\.name) == [scene.file.cloudName(device: scene.alice.device)])
     }
 
-    @Test("Invitations to it no longer exist, for queries and redemptions [293] [302] [F16]")
+    @Test("The group's invitations can be neither queried nor redeemed [293] [302] [F16]")
     func invitations() throws {
         let scene = try Scene(server)
         let invitation = try scene.bob.invite(.write, group: scene.alice.group)
@@ -103,7 +103,7 @@ struct RemovedGroupTests {
         expectError(try carol.checkCredentials(), 401)
     }
 
-    @Test("Its members keep accounts and other groups, and its files may be uploaded to other groups")
+    @Test("Members keep their accounts and other groups, and the files can be uploaded to other groups")
     func lifeGoesOn() throws {
         let scene = try Scene(server)
         let other = try scene.alice.newGroup()

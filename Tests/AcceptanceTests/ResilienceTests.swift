@@ -14,12 +14,12 @@ extension PrivateStackTests {
             stack = try #require(server.stack)
         }
 
-        /// All processes of our own server.
+        /// All syncd processes of the stack.
         func ourProcesses() throws -> Set<StackProcess> {
             Set(try ["syncd_api", "syncd_transfer", "syncd_jobs"].flatMap { try server.processes($0) })
         }
 
-        /// Makes a request of each kind and expects a 503 from all of them in time.
+        /// Makes several kinds of requests and expects a 503 from all of them in time.
         func expectUnavailable(_ alice: TestUser, within limit: Duration) async throws {
             let calls: [@Sendable () throws -> HTTPReply] = [
                 { try server.call("GET", "HealthCheck") }, { try alice.call("GET", "Index") },
@@ -35,7 +35,9 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("MariaDB killed: 503 at once; service resumes by itself, and none of our processes has ended")
+        @Test(
+            "If MariaDB is killed, requests get 503 immediately; service resumes by itself, and no syncd process ends"
+        )
         func databaseKilled() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile()
@@ -56,7 +58,7 @@ extension PrivateStackTests {
             #expect(before.filter(\.isRunning).count == before.count)
         }
 
-        @Test("MariaDB that hangs: 503 in time, and service resumes by itself")
+        @Test("If MariaDB hangs, requests get 503 in time, and service resumes by itself")
         func databaseStopped() async throws {
             let alice = try server.signUpOwningUser()
             let before = try ourProcesses()
@@ -80,7 +82,7 @@ extension PrivateStackTests {
             #expect(before.filter(\.isRunning).count == before.count)
         }
 
-        @Test("A database crash during an upload fails that upload at most, and leaves nothing")
+        @Test("A database crash during an upload fails at most that upload, and leaves nothing behind")
         func databaseKilledWhileUploading() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile(randomBytes: 2_000_000)
@@ -99,11 +101,11 @@ extension PrivateStackTests {
             try await eventually("service resumes") { try server.call("GET", "HealthCheck").status == 200 }
             #expect(try alice.stagedUploads().isEmpty)
             try alice.publish(file, masterVersion: 0)
-            try await eventually("there is one object") { try alice.stored(file).count == 1 }
+            try await eventually("one object exists") { try alice.stored(file).count == 1 }
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
-        @Test("A responder killed during an upload: its object is cleaned up, and the next attempt succeeds")
+        @Test("If a responder is killed during an upload, its object is deleted, and the next attempt succeeds")
         func responderKilled() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile(randomBytes: 8_000_000)
@@ -117,7 +119,7 @@ extension PrivateStackTests {
 
             busy.send(SIGKILL)
             try await eventually("the responder has ended") { !busy.isRunning }
-            // nginx answers by itself, also where the body is larger than its own pages may have.
+            // nginx replies itself, even if the body is larger than it allows for its own pages.
             let reply = try conversation.reply()
             #expect(reply.json?.code?.text == "server_unavailable", "\(reply)")
             conversation.hangUp()
@@ -126,7 +128,7 @@ extension PrivateStackTests {
             #expect(try alice.stored(file).isEmpty)
             try alice.publish(file, masterVersion: 0)
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
-            try await eventually("there is one object") { try alice.stored(file).count == 1 }
+            try await eventually("one object exists") { try alice.stored(file).count == 1 }
         }
 
         @Test("SIGTERM lets a responder finish its upload before it ends")
@@ -142,7 +144,7 @@ extension PrivateStackTests {
             let busy = try await busyResponder(responders, before: before)
 
             busy.send(SIGTERM)
-            // Others go on meanwhile, and those that the busy one would have taken are served too.
+            // The other responders continue, and also serve requests that the busy one would have accepted.
             for _ in 0..<20 { try alice.stage(TestFile(), masterVersion: 0) }
             #expect(busy.isRunning)
             try conversation.send(file.contents.dropFirst(3_000_000))
@@ -154,7 +156,7 @@ extension PrivateStackTests {
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
-        @Test("All responders restarted one after the other under load: no request fails")
+        @Test("No request fails while all responders are restarted one after the other under load")
         func rollingRestart() async throws {
             let alice = try server.signUpOwningUser()
             let responders = try server.processes("syncd_api")
@@ -181,7 +183,7 @@ extension PrivateStackTests {
             return HTTPCall("POST", "/UploadFile/\(query)", headers: user.headers)
         }
 
-        /// The responder that has read most since; waits until one has read a good deal.
+        /// Waits until a responder has read a large part of the upload, and returns the one that has read most.
         private func busyResponder(_ responders: [StackProcess], before: [Int]) async throws -> StackProcess {
             var busy: StackProcess?
             try await eventually("a responder reads the upload") {

@@ -9,7 +9,7 @@ struct ReturningUserTests {
     init() throws { server = try TestServer.shared() }
 
     @Test(
-        "The provider is told that somebody left, and their storage works for longer than an hour when they come back",
+        "The server revokes a removed user's grant, and a returning user's storage works for longer than an hour",
         arguments: [SandboxProvider.google, .dropbox])
     func comesBack(provider: SandboxProvider) async throws {
         let alice = try server.signUpOwningUser(provider)
@@ -30,7 +30,7 @@ struct ReturningUserTests {
         #expect(try again.stored(old).count == 1)
     }
 
-    @Test("A user who returns at once keeps the grant")
+    @Test("A user who returns immediately keeps the grant")
     func comesBackAtOnce() throws {
         var alice = try server.signUpOwningUser()
         #expect(try alice.removeAccount().status == 200)
@@ -52,7 +52,7 @@ struct ReturningUserTests {
 
         #expect(again.account.accessToken == dora.account.accessToken)
         again.group = UUID().uuidString
-        // As deployed apps do, with nothing but that token.
+        // Like deployed apps, with only that token.
         again = again.with(account: again.account.replacing(header: "SyncServer-authorization-code", with: nil))
         try #require(try again.signUp().status == 200)
         try again.publish(TestFile("after").stored(at: .dropbox), masterVersion: 0)
@@ -71,14 +71,14 @@ struct ReturningUserTests {
     }
 
     @Test(
-        "Of equal requests at once one brings the code to the provider, and all get its answer",
+        "Of simultaneous identical requests, one exchanges the code, and all return the same reply",
         arguments: [SandboxProvider.google, .dropbox])
     func equalRequests(provider: SandboxProvider) async throws {
         for _ in 0..<4 {
             let alice = try server.newcomer(provider)
 
             let replies = try await Threads.run(4) { _ in
-                // Few may wait for another request's answer; the others are told to come again.
+                // Only a few requests may wait for another one's result; the server asks the others to retry.
                 let deadline = ContinuousClock.now + .seconds(60)
                 while true {
                     let reply = try alice.signUp()

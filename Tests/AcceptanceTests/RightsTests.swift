@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What members may do with files")
+@Suite("Members' rights to files")
 struct RightsTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
     @Test(
-        "A reader can neither upload nor commit, and a stale version does not hide that [238]",
+        "A reader can neither upload nor commit, even with a stale version [238]",
         arguments: [SandboxProvider.facebook, .google])
     func reader(provider: SandboxProvider) throws {
         let alice = try server.signUpOwningUser()
@@ -25,7 +25,7 @@ struct RightsTests {
     }
 
     @Test(
-        "Writers and admins upload into their own storage or the owner's, and Index says which [241] [246]",
+        "Writers and admins upload into their own storage or the owner's, as Index shows [241] [246]",
         arguments: [TestPermission.write, .admin], [SandboxProvider.facebook, .google])
     func writer(permission: TestPermission, provider: SandboxProvider) throws {
         let alice = try server.signUpOwningUser()
@@ -42,7 +42,7 @@ struct RightsTests {
     }
 
     @Test(
-        "The next version of the owner's file stays in the owner's storage and stays theirs [242]",
+        "The next version of the owner's file stays in the owner's storage and ownership [242]",
         arguments: [SandboxProvider.facebook, .google])
     func nextVersion(provider: SandboxProvider) async throws {
         let alice = try server.signUpOwningUser()
@@ -55,13 +55,13 @@ struct RightsTests {
 
         #expect(try bob.index().file(file)?.owningUserId == .integer(alice.userID))
         expectDownload(try alice.download(next, masterVersion: 3), of: next)
-        try await eventually("the owner's storage has just Bob's version") {
+        try await eventually("the owner's storage has only Bob's version") {
             try alice.stored(file).map(\.name) == [next.cloudName(device: bob.device)]
         }
         if provider == .google { #expect(try bob.stored(file).isEmpty) }
     }
 
-    @Test("The owner replaces a sharing user's file, and vice versa")
+    @Test("The owner can replace a sharing user's file, and vice versa")
     func inTurns() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -87,7 +87,7 @@ struct RightsTests {
         #expect(try alice.index().files.isEmpty)
     }
 
-    @Test("Another user on the same device does not see the first one's staged rows")
+    @Test("Another user on the same device does not see the first user's staged rows")
     func sharedDevice() throws {
         let alice = try server.signUpOwningUser()
         var bob = try alice.newMember(.write)
@@ -100,7 +100,7 @@ struct RightsTests {
         #expect(try alice.commitStaged(masterVersion: 2) == 1)
     }
 
-    @Test("A reader can neither delete nor commit, but sees what others deleted [239] [240]")
+    @Test("A reader can neither delete nor commit, but sees others' deletions [239] [240]")
     func readerAndDeletions() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.read)
@@ -118,7 +118,7 @@ struct RightsTests {
     }
 
     @Test(
-        "Writers and admins delete, and see what was deleted [243] [247] [248]",
+        "Writers and admins can delete files and see deletions [243] [247] [248]",
         arguments: [TestPermission.write, .admin], [SandboxProvider.facebook, .google])
     func deletions(permission: TestPermission, provider: SandboxProvider) async throws {
         let alice = try server.signUpOwningUser()
@@ -137,7 +137,7 @@ struct RightsTests {
         try await eventually("both objects are gone") { try files.allSatisfy { try alice.stored($0).isEmpty } }
     }
 
-    @Test("The owner deletes a file whose current version a sharing user uploaded [244]")
+    @Test("The owner can delete a file whose current version a sharing user uploaded [244]")
     func ownerDeletes() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -149,10 +149,10 @@ struct RightsTests {
         try alice.deleteAndCommit(next, masterVersion: 3)
 
         #expect(try bob.index().file(file)?.deleted?.bool == true)
-        try await eventually("the object is gone") { try alice.stored(file).isEmpty }
+        try await eventually("the object is deleted") { try alice.stored(file).isEmpty }
     }
 
-    @Test("An invitee's own deleted file is removed from the right storage [245]")
+    @Test("An invitee's deleted file is removed from the right storage [245]")
     func inviteeDeletes() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google)
@@ -170,7 +170,7 @@ struct RightsTests {
         }
     }
 
-    @Test("A third member deletes files of two owners in one commit [203]")
+    @Test("A third member can delete files of two owners in one commit [203]")
     func twoOwners() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The server obeys the providers' rules")
 struct SandboxRulesTests {
-    @Test("The whole life cycle of a file violates no rule of the providers")
+    @Test("The complete life cycle of a file violates no rule of the providers")
     func noViolations() throws {
         let server = try TestServer.shared()
         let alice = try server.signUpOwningUser()

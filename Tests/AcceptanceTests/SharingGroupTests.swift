@@ -32,7 +32,7 @@ struct SharingGroupTests {
         #expect(index.group(alice.group)?.sharingGroupName == nil)
     }
 
-    @Test("Files of the second group belong to it alone")
+    @Test("Files of the second group belong only to that group")
     func secondGroup() throws {
         let alice = try server.signUpOwningUser()
         let group = try alice.newGroup()
@@ -57,7 +57,7 @@ struct SharingGroupTests {
         #expect(try bob.groups().groups.count == 1)
     }
 
-    @Test("The same request again is a success; a UUID of others is not, nor is that of a removed group [315]")
+    @Test("Repeating the request succeeds; UUIDs of other users' groups and of removed groups are rejected [315]")
     func repeated() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")
@@ -87,7 +87,7 @@ struct SharingGroupTests {
         #expect(try alice.groups().groups.count == 2)
     }
 
-    @Test("An admin renames the group, and the master version is incremented by one [296]")
+    @Test("An admin can rename the group, and the master version is incremented by one [296]")
     func renamed() throws {
         let alice = try server.signUpOwningUser(groupName: "Old")
         let bob = try alice.newMember(.admin)
@@ -104,7 +104,7 @@ struct SharingGroupTests {
         expectStale(try bob.rename(to: "Nöw & 100%", masterVersion: 1), 2)
     }
 
-    @Test("A stale rename gets the current master version and renames nothing [297]")
+    @Test("A stale rename returns the current master version and renames nothing [297]")
     func renamedStale() throws {
         let alice = try server.signUpOwningUser(groupName: "Old")
 
@@ -115,7 +115,7 @@ struct SharingGroupTests {
         #expect(entry?.masterVersion?.integer == 0)
     }
 
-    @Test("A stale removal gets the current master version, and the group stays [309]")
+    @Test("A stale removal returns the current master version, and the group stays [309]")
     func removedStale() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -129,7 +129,7 @@ struct SharingGroupTests {
     }
 
     @Test(
-        "Members who are not admins neither rename nor remove, but may leave [316]",
+        "Members who are not admins can neither rename nor remove the group, but can leave it [316]",
         arguments: [TestPermission.read, .write])
     func notAdmin(permission: TestPermission) throws {
         let alice = try server.signUpOwningUser(groupName: "Old")
@@ -148,7 +148,7 @@ struct SharingGroupTests {
         #expect(try alice.members() == [alice.userID])
     }
 
-    @Test("A non-member cannot change a group, whether it exists or not [316]")
+    @Test("A non-member cannot change a group, whether or not it exists [316]")
     func foreignGroups() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")
@@ -165,7 +165,7 @@ struct SharingGroupTests {
         #expect(try carol.index().masterVersion == 0)
     }
 
-    @Test("Missing parameters and names that are too long are refused as input")
+    @Test("Missing parameters and names that are too long are rejected as invalid input")
     func parameters() throws {
         let alice = try server.signUpOwningUser()
 

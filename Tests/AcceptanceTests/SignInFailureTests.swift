@@ -14,13 +14,13 @@ extension PrivateStackTests {
 
         deinit { try? server.sandbox.clearFaults() }
 
-        /// How often the providers were asked at just this path since request `number`.
+        /// The number of provider calls to exactly this path since request `number`.
         func calls(to path: String, since number: Int64) throws -> Int {
             try server.sandbox.requests(since: number).filter { $0.path?.text == path }.count
         }
 
         @Test(
-            "A provider that fails is a 429 that says when to come again, never a 401",
+            "A failing provider is a 429 with Retry-After, never a 401",
             arguments: [SandboxProvider.google, .facebook])
         func providerDown(provider: SandboxProvider) async throws {
             let person = try server.newcomer(provider)
@@ -39,7 +39,7 @@ extension PrivateStackTests {
             expectError(try person.checkCredentials(), 401)
         }
 
-        @Test("Google is asked both questions about a token at once: the second one although the first is not answered")
+        @Test("The server sends both calls about a Google token at once, without waiting for the first reply")
         func bothQuestions() async throws {
             let person = try server.newcomer(.google)
             var fault = SandboxFault(host: "oauth2.googleapis.com", pathPrefix: "/tokeninfo")
@@ -48,14 +48,14 @@ extension PrivateStackTests {
             let number = try server.sandbox.lastRequest()
 
             async let reply = Threads.run { try person.checkCredentials() }
-            try await eventually("whose token it is, is asked") {
+            try await eventually("the server has requested the user info") {
                 try calls(to: "/oauth2/v3/userinfo", since: number) == 1
             }
 
             expectError(try await reply, 504)
         }
 
-        @Test("AddUser with a failing code exchange leaves nothing behind, and works when it is sent again [66]")
+        @Test("AddUser with a failing code exchange leaves nothing behind, and works when repeated [66]")
         func exchangeFails() async throws {
             let alice = try server.newcomer()
             let parameters: [String: String?] = ["sharingGroupUUID": alice.group, "cloudFolderName": alice.folder]
@@ -71,7 +71,7 @@ extension PrivateStackTests {
             #expect(try alice.index().masterVersion == 0)
         }
 
-        @Test("A lost reply of the code exchange does not lose the user their storage")
+        @Test("After a lost reply of the code exchange, the user can sign up with a new code")
         func exchangeReplyLost() async throws {
             let alice = try server.newcomer()
             var fault = SandboxFault(host: "oauth2.googleapis.com", pathPrefix: "/token", method: "POST", times: 1)
@@ -79,7 +79,7 @@ extension PrivateStackTests {
             try server.sandbox.inject(fault)
             let parameters: [String: String?] = ["sharingGroupUUID": alice.group, "cloudFolderName": alice.folder]
 
-            // The code is used up without a result: only a new one from the device helps, and the reply must say so.
+            // The code is used up without a result, so the reply must ask for a new one.
             let reply = try await Threads.run { try alice.call("POST", "AddUser", parameters) }
             let idle = try server.sandbox.faultsThatNeverStruck()
             #expect(idle == 0)
@@ -98,19 +98,19 @@ extension PrivateStackTests {
             try server.sandbox.inject(SandboxFault(pathPrefix: "/upload/drive/v3/files", status: 503))
             let alice = try server.signUpOwningUser()
             let number = try server.sandbox.lastRequest()
-            try await eventually("it was tried") {
+            try await eventually("the server has tried to write it") {
                 try calls(to: "/upload/drive/v3/files", since: number) > 0
             }
             #expect(try server.sandbox.contents(of: configuration.name, in: alice.account) == nil)
 
             try server.sandbox.clearFaults()
 
-            try await eventually("the warning file is there", within: .seconds(90)) {
+            try await eventually("the warning file exists", within: .seconds(90)) {
                 try server.sandbox.contents(of: configuration.name, in: alice.account) != nil
             }
         }
 
-        @Test("The same token twice: each process calls the provider once [46]")
+        @Test("For a repeated token, each process calls the provider once [46]")
         func tokenCache() throws {
             let alice = try server.signUpOwningUser()
             let phone = alice.onAnotherDevice()
@@ -122,7 +122,7 @@ extension PrivateStackTests {
             #expect(try calls(to: "/oauth2/v3/userinfo", since: number) < processes)
         }
 
-        @Test("Transfers pass two roles, and only the first one calls the provider")
+        @Test("Transfers pass two roles, and only the first calls the provider")
         func transfersAskOnce() throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile("asked once")
@@ -135,7 +135,7 @@ extension PrivateStackTests {
             #expect(try calls(to: "/oauth2/v3/userinfo", since: number) < processes)
         }
 
-        @Test("A code that was used is not exchanged again [71]")
+        @Test("A used code is not exchanged again [71]")
         func usedCode() throws {
             let alice = try server.signUpOwningUser()
             let number = try server.sandbox.lastRequest()
@@ -145,7 +145,7 @@ extension PrivateStackTests {
             #expect(try calls(to: "/token", since: number) == 0)
         }
 
-        @Test("Repeated CheckCreds makes no calls to Apple, without a code and with one that was exchanged [40]")
+        @Test("Repeated CheckCreds requests cause no calls to Apple, with or without an exchanged code [40]")
         func nothingToAskApple() throws {
             let alice = try server.signUpOwningUser()
             let ann = try alice.newMember(.read, provider: .apple)
@@ -175,7 +175,7 @@ extension PrivateStackTests {
             try alice.publish(TestFile(), masterVersion: 0)
         }
 
-        @Test("A failing Facebook exchange does not cause CheckCreds to fail [70] [F54]")
+        @Test("A failing Facebook exchange does not make CheckCreds fail [70] [F54]")
         func longLivedTokenFails() async throws {
             let alice = try server.signUpOwningUser()
             let bob = try alice.newMember(.read)

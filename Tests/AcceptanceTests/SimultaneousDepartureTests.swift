@@ -1,15 +1,13 @@
 import TestSupport
 import Testing
 
-@Suite("Leaving while one's own requests are in progress")
+@Suite("Simultaneous requests to leave a group")
 struct SimultaneousDepartureTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
-    @Test(
-        "Of two equal requests to leave at once one is done and the other is told that there is no membership, never stale"
-    )
+    @Test("Of simultaneous requests to leave, one succeeds, and the others report the missing membership, never stale")
     func leaveTwice() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.admin)

@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What becomes of a staged row when its device stages something else for the same file (docs/protocol.md 6.4).
+/// How a device's new change to a file affects the row that it has already staged (docs/protocol.md 6.4).
 @Suite("Replacement of staged rows")
 struct StagedReplacementTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("Metadata join an upload that is staged already, and both are committed [149]")
+    @Test("Metadata join an already staged upload, and both are committed [149]")
     func metadataAfterUpload() throws {
         let (alice, file) = try withFile()
         let next = file.next("version 1")
@@ -25,7 +25,7 @@ struct StagedReplacementTests {
             try alice.download(next, masterVersion: 2, metadataVersion: 0), of: next, metadata: "joined")
     }
 
-    @Test("Metadata replace those of a staged upload, and keep its bytes [149]")
+    @Test("New metadata replace those of a staged upload, and keep its bytes [149]")
     func metadataAfterUploadWithMetadata() throws {
         let (alice, file) = try withFile()
         let next = file.next("version 1")
@@ -38,7 +38,7 @@ struct StagedReplacementTests {
             try alice.download(next, masterVersion: 2, metadataVersion: 0), of: next, metadata: "second")
     }
 
-    @Test("An upload without metadata keeps those that are staged already [149]")
+    @Test("An upload without metadata keeps already staged metadata [149]")
     func uploadAfterMetadata() throws {
         let (alice, file) = try withFile()
         let next = file.next("version 1")
@@ -51,7 +51,7 @@ struct StagedReplacementTests {
         expectDownload(try alice.download(next, masterVersion: 2, metadataVersion: 0), of: next, metadata: "kept")
     }
 
-    @Test("Other metadata replace staged metadata")
+    @Test("New metadata replace staged metadata")
     func metadataAfterMetadata() throws {
         let (alice, file) = try withFile()
         try alice.stageMetadata(of: file, TestMetadata(0, "first"), masterVersion: 1)
@@ -77,7 +77,7 @@ struct StagedReplacementTests {
         #expect(entry?.appMetaDataVersion == nil)
     }
 
-    @Test("A deletion replaces a staged upload and releases its object at once [F4]")
+    @Test("A deletion replaces a staged upload, whose object is deleted immediately [F4]")
     func deletionAfterUpload() async throws {
         let (alice, file) = try withFile()
         try alice.stage(file.next("in vain"), masterVersion: 1)
@@ -134,7 +134,7 @@ struct StagedReplacementTests {
         expectDownload(try alice.download(next, masterVersion: 3), of: next)
     }
 
-    @Test("Metadata replace an upload made obsolete by another device, and its object is deleted")
+    @Test("Metadata replace an upload that another device made obsolete, and its object is deleted")
     func metadataAfterLostUpload() async throws {
         let (alice, file) = try withFile()
         let phone = alice.onAnotherDevice()
@@ -151,7 +151,7 @@ struct StagedReplacementTests {
         }
     }
 
-    @Test("A request rejected by its own rules replaces nothing")
+    @Test("A rejected request replaces nothing")
     func refusedReplacesNothing() throws {
         let (alice, file) = try withFile()
         let next = file.next("stays staged")
@@ -169,7 +169,7 @@ struct StagedReplacementTests {
         expectDownload(try alice.download(next, masterVersion: 2), of: next)
     }
 
-    /// A person whose group has one file without metadata; its master version is 1.
+    /// Signs up a user whose group has one file without metadata and master version 1.
     private func withFile() throws -> (alice: TestUser, file: TestFile) {
         let alice = try server.signUpOwningUser()
         let file = TestFile("version 0")

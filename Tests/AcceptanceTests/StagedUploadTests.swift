@@ -8,7 +8,7 @@ struct StagedUploadTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("Nothing staged: an empty list [180]")
+    @Test("Without staged uploads, the list is empty [180]")
     func nothing() throws {
         let alice = try server.signUpOwningUser()
 
@@ -18,7 +18,7 @@ struct StagedUploadTests {
         #expect(reply.json?.uploads == .array([]))
     }
 
-    @Test("One upload: one entry with its fields [181]")
+    @Test("One upload is one entry with its fields [181]")
     func one() throws {
         let alice = try server.signUpOwningUser()
         var file = TestFile()
@@ -39,7 +39,7 @@ struct StagedUploadTests {
         #expect(entry.names.isDisjoint(with: ["cloudStorageType", "deviceUUID", "owningUserId", "appMetaData"]))
     }
 
-    @Test("Two uploads: two entries; the same upload again: no third [182] [184]")
+    @Test("Two uploads are two entries, and a repeated upload adds none [182] [184]")
     func two() throws {
         let alice = try server.signUpOwningUser()
         let files = [TestFile("one"), TestFile("two")]
@@ -48,7 +48,7 @@ struct StagedUploadTests {
         #expect(Set(try alice.stagedUploads().compactMap { $0.fileUUID?.text }) == Set(files.map(\.uuid)))
     }
 
-    @Test("Other devices, other users and other groups do not see them [183]")
+    @Test("Staged uploads are not visible to other devices, users and groups [183]")
     func others() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -70,7 +70,7 @@ struct StagedUploadTests {
         #expect(try alice.stagedUploads().isEmpty)
     }
 
-    @Test("A group that does not exist, or of others, is a 410; text that is no UUID a 400 [186] [187]")
+    @Test("An unknown group, or another user's, is a 410; text that is not a UUID is a 400 [186] [187]")
     func foreignGroups() throws {
         let alice = try server.signUpOwningUser()
         let stranger = try server.signUpOwningUser()
@@ -82,7 +82,7 @@ struct StagedUploadTests {
         expectError(try alice.call("GET", "GetUploads", ["sharingGroupUUID": "foobar"]), 400)
     }
 
-    @Test("A member who may only read is refused [189]")
+    @Test("A reader is rejected [189]")
     func reader() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.read)

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Over TLS")
+@Suite("Requests over TLS")
 struct TLSTests {
     let server: TestServer
 
@@ -18,7 +18,7 @@ struct TLSTests {
     }
 
     @Test(
-        "A whole conversation by HTTP/2 and HTTP/1.1: sign up, upload, commit, download",
+        "Sign-up, upload, commit and download work over HTTP/2 and HTTP/1.1",
         arguments: [Request.HTTPVersion.http11, .http2])
     func conversation(version: Request.HTTPVersion) throws {
         let alice = try server.signUpOwningUser()
@@ -46,7 +46,7 @@ struct TLSTests {
         #expect(upload.head.values(of: "syncserver-version").count == 1)
     }
 
-    @Test("Errors are the same")
+    @Test("Errors are the same as over plain HTTP")
     func errors() throws {
         let reply = try call(Request(method: "GET", url: "\(server.secureURL)/Nowhere/"))
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("A provider that asks for a pause, and names that nobody has")
+    @Suite("Providers that ask for a pause, and host names that do not exist")
     struct ThrottledProviderTests {
         private static let google = [
             "www.googleapis.com", "oauth2.googleapis.com", "openidconnect.googleapis.com",
@@ -15,8 +15,8 @@ extension PrivateStackTests {
             try server.sandbox.clearFaults()
         }
 
-        /// Has many send requests again and again, and measures meanwhile how long others wait.
-        /// - Returns: what the many got.
+        /// Lets `count` users send repeated requests, and meanwhile measures how long other users wait.
+        /// - Returns: the replies to the repeated requests.
         private func whileMany(
             _ count: Int, ask: @escaping @Sendable (Int) throws -> HTTPReply
         ) async throws -> [HTTPReply] {
@@ -29,13 +29,13 @@ extension PrivateStackTests {
                 #expect(try dora.call("GET", "Index").status == 200)
                 if start.duration(to: .now) > .seconds(1) { slowOnes += 1 }
             }
-            // Who waits for threads that sleep does so for seconds, each time. A busy machine is slow now and then.
+            // Waiting for sleeping threads would take seconds each time; on a busy machine, a few requests are slow.
             #expect(slowOnes <= 5)
             return try await replies.flatMap(\.self)
         }
 
         @Test(
-            "Sixty people whose provider asks for six seconds are told so at once, others wait for nobody, and it is asked little",
+            "If a provider asks for six seconds' pause, its users learn that immediately, and others are unaffected",
             arguments: [429, 503])
         func throttled(status: Int) async throws {
             let people = try (0..<60).map { _ in try server.newcomer(.google) }
@@ -55,16 +55,17 @@ extension PrivateStackTests {
             let codes = Set(replies.compactMap { $0.json?.code?.text })
             #expect(codes.isSubset(of: ["provider_paused", "provider_busy", "provider_circuit_open"]), "\(codes)")
             let asked = try server.sandbox.requests(since: before).count { $0.host?.text == "www.googleapis.com" }
-            // As many as may be on their way at once, for each of the few pauses that a busy machine makes time for.
+            // The limit allows for the maximum number of simultaneous calls after each of a few pauses on a busy
+            // machine.
             #expect(asked < replies.count / 2, "\(asked) questions for \(replies.count) requests")
 
             try server.sandbox.clearFaults()
-            try await eventually("everybody is asked for again", within: .seconds(60)) {
+            try await eventually("the server calls the provider again", within: .seconds(60)) {
                 try people[0].onAnotherDevice().checkCredentials().status == 401
             }
         }
 
-        @Test("Names that one address makes up count against that address, and nobody waits for their lookups")
+        @Test("Unknown host names count against the client's address, and other users do not wait for the lookups")
         func madeUpNames() async throws {
             let strange = try TestServer.withNamedServers()
             let replies = try await Threads.run(60) { number in

@@ -10,7 +10,7 @@ struct UndeleteTests {
 
     private let undelete: [String: String?] = ["undeleteServerFile": "1"]
 
-    /// A person whose group has one file, deleted; its master version is 2.
+    /// Signs up a user whose group has one deleted file and master version 2.
     private func withDeletedFile() throws -> (alice: TestUser, file: TestFile) {
         let alice = try server.signUpOwningUser()
         let file = TestFile("first life")
@@ -35,7 +35,7 @@ struct UndeleteTests {
         #expect(try alice.stagedUploads().isEmpty)
     }
 
-    @Test("Undelete with the next version restores it, with its previous metadata [118]")
+    @Test("Undelete with the next version restores the file with its previous metadata [118]")
     func undeleted() async throws {
         let (alice, file) = try withDeletedFile()
         let phone = alice.onAnotherDevice()
@@ -57,7 +57,7 @@ struct UndeleteTests {
         }
     }
 
-    @Test("An undelete sent twice is one row, and the commit counts one [119]")
+    @Test("A repeated undelete stages one row, and the commit counts one [119]")
     func twice() async throws {
         let (alice, file) = try withDeletedFile()
         let next = file.next("second life")
@@ -72,7 +72,7 @@ struct UndeleteTests {
         try await eventually("one object is stored") { try alice.stored(file).count == 1 }
     }
 
-    @Test("The committed version, or one after the next, does not restore it")
+    @Test("The committed version, or one after the next, does not restore the file")
     func wrongVersions() throws {
         let (alice, file) = try withDeletedFile()
         let tooNew = file.next("").next("too new")
@@ -82,7 +82,7 @@ struct UndeleteTests {
         }
     }
 
-    @Test("Deleted, undeleted and deleted again, a file leaves nothing in the storage")
+    @Test("A file that was deleted, undeleted and deleted again leaves nothing in the storage")
     func again() async throws {
         let (alice, file) = try withDeletedFile()
         let next = file.next("second life")
@@ -95,7 +95,7 @@ struct UndeleteTests {
         try await eventually("nothing is stored") { try alice.stored(file).isEmpty }
     }
 
-    @Test("A committed deletion is not undone by an older upload [F56]")
+    @Test("An older upload does not undo a committed deletion [F56]")
     func deletedMeanwhile() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -108,13 +108,13 @@ struct UndeleteTests {
         expectError(try phone.commit(masterVersion: 2), 409)
 
         #expect(try alice.index().file(file)?.deleted?.bool == true)
-        // What the person wants after all is said by an undelete, which takes the place of the old row.
+        // An explicit undelete expresses the user's intent and replaces the old row.
         try phone.stage(file.next("too late"), masterVersion: 2, overriding: undelete)
         #expect(try phone.commitStaged(masterVersion: 2) == 1)
         #expect(try alice.index().file(file)?.deleted?.bool == false)
     }
 
-    @Test("A UUID that is live in another group is not undeleted in the first")
+    @Test("A file that is live in another group cannot be undeleted in the first")
     func otherGroup() throws {
         let (alice, file) = try withDeletedFile()
         let other = try alice.newGroup()

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Long uploads")
 struct UploadLeaseTests {
-    @Test("While a slow phone sends, the lease of its intent is renewed")
+    @Test("While a slow phone sends, the server renews the lease of the cleanup work")
     func renewed() async throws {
         let server = try TestServer.shared()
         let alice = try server.signUpOwningUser()
@@ -18,11 +18,11 @@ struct UploadLeaseTests {
                  WHERE user_id = \(alice.userID) AND kind = 'deleteObject' AND lease_owner IS NOT NULL
                 """)
         }
-        try await eventually("the upload has promised to clean up") { try !leaseEnd().isEmpty }
+        try await eventually("the cleanup work exists") { try !leaseEnd().isEmpty }
         let first = try leaseEnd()
 
         var polls = 0
-        try await eventually("the promise is renewed", within: .seconds(120)) {
+        try await eventually("the lease is renewed", within: .seconds(120)) {
             try upload.send(file.contents[sent..<sent + 16_384])
             sent += 16_384
             polls += 1

@@ -8,7 +8,7 @@ struct UploadRepeatTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("The same upload again, before the commit, is a success with the same dates and one object [95] [182] [F39]")
+    @Test("Repeating an upload before the commit succeeds with the same dates and one object [95] [182] [F39]")
     func repeated() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 300_000)
@@ -23,7 +23,7 @@ struct UploadRepeatTests {
         expectDownload(try alice.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("Other contents for the same version replace what was staged")
+    @Test("Different contents for the same version replace the staged ones")
     func replaced() async throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile("first thought")
@@ -37,12 +37,12 @@ struct UploadRepeatTests {
         #expect(try alice.commitStaged(masterVersion: 0) == 1)
         expectDownload(
             try alice.download(better, masterVersion: 1, metadataVersion: 0), of: better, metadata: "second")
-        try await eventually("the replaced object is gone") {
+        try await eventually("the replaced object is deleted") {
             try alice.stored(file).map(\.checkSum) == [better.checkSum]
         }
     }
 
-    @Test("A staged row left by a stale commit is replaced by the next upload of the file [133] [F2]")
+    @Test("The next upload of the file replaces a row left by a stale commit [133] [F2]")
     func leftOver() async throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -61,7 +61,7 @@ struct UploadRepeatTests {
         }
     }
 
-    @Test("A row left by a stale commit is replaced also by other contents of the same version")
+    @Test("Different contents of the same version also replace a row left by a stale commit")
     func leftOverSameVersion() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -77,7 +77,7 @@ struct UploadRepeatTests {
         expectDownload(try phone.download(late, masterVersion: 3), of: late)
     }
 
-    @Test("A failed upload can be sent again and then succeeds")
+    @Test("A failed upload can be repeated and then succeeds")
     func afterFailure() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 100_000)

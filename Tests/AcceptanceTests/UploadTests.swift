@@ -40,7 +40,7 @@ struct UploadTests {
         #expect(before <= date && date <= after)
     }
 
-    @Test("Text, then a picture, in the same group from the same device [94]")
+    @Test("A device can upload a text and then a picture to the same group [94]")
     func textThenPicture() throws {
         let alice = try server.signUpOwningUser()
 
@@ -51,7 +51,7 @@ struct UploadTests {
     }
 
     @Test(
-        "Bodies of awkward sizes arrive whole [134]",
+        "Bodies of unusual sizes arrive complete [134]",
         arguments: [0, 1, 262_143, 262_144, 262_145, 1_048_576, 5_000_001])
     func sizes(count: Int) throws {
         let alice = try server.signUpOwningUser()
@@ -63,7 +63,7 @@ struct UploadTests {
         expectDownload(try alice.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("A body announced with one byte above the limit is a 413 at once [134]")
+    @Test("A body announced with one byte above the limit immediately gets 413 [134]")
     func tooLarge() throws {
         let alice = try server.signUpOwningUser()
         let limit = try Self.maximumUploadBytes(of: server)
@@ -91,7 +91,7 @@ struct UploadTests {
         #expect(try alice.stagedUploads().isEmpty)
     }
 
-    @Test("Without a checksum: 400; with a wrong one: 422, and nothing is left [99] [100]")
+    @Test("A missing checksum gets 400, a wrong one 422, and nothing is left behind [99] [100]")
     func checkSums() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 400_000)
@@ -116,7 +116,7 @@ struct UploadTests {
         expectDownload(try alice.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("A group that does not exist, or of others, is a 410 [101] [102]")
+    @Test("An unknown group, or another user's, is a 410 [101] [102]")
     func foreignGroups() throws {
         let alice = try server.signUpOwningUser()
         let stranger = try server.signUpOwningUser()
@@ -128,7 +128,7 @@ struct UploadTests {
     }
 
     @Test(
-        "A file or group UUID that is none is refused [125] [320]",
+        "A malformed file or group UUID is rejected [125] [320]",
         arguments: ["foobar", "", "1234", "../../etc/passwd"])
     func notAUUID(text: String) throws {
         let alice = try server.signUpOwningUser()
@@ -137,7 +137,7 @@ struct UploadTests {
         expectError(try alice.upload(TestFile(), masterVersion: 0, overriding: ["sharingGroupUUID": text]), 400)
     }
 
-    @Test("After another device's commit the old master version is stale, and nothing is staged [104]")
+    @Test("After another device's commit, the old master version is stale, and nothing is staged [104]")
     func stale() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -151,7 +151,7 @@ struct UploadTests {
         #expect(try alice.stored(file).isEmpty)
     }
 
-    @Test("A query as the client writes it is accepted [317]")
+    @Test("A query in the client's encoding is accepted [317]")
     func clientQuery() throws {
         let alice = try server.signUpOwningUser()
         let parameters = alice.uploadParameters(TestFile(), masterVersion: 0)
@@ -167,7 +167,7 @@ struct UploadTests {
     }
 
     @Test(
-        "The request's Content-Type does not matter",
+        "The request's Content-Type is ignored",
         arguments: ["multipart/form-data; boundary=x", "application/json", ""])
     func contentType(type: String) throws {
         let alice = try server.signUpOwningUser()
@@ -179,7 +179,7 @@ struct UploadTests {
         expectJSONHeader(reply)
     }
 
-    @Test("The letter case of UUIDs is kept in the cloud's file names and does not distinguish files")
+    @Test("Object names keep the letter case of UUIDs, but it does not distinguish files")
     func letterCase() throws {
         let alice = try server.signUpOwningUser()
         var file = TestFile()

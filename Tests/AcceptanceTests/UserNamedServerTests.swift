@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    /// The stack admits any public server, and hosts of `.sandbox.test` stand for such ones.
-    @Suite("Servers that people name")
+    /// The stack admits any public server; hosts below `.sandbox.test` represent them.
+    @Suite("User-specified servers")
     struct UserNamedServerTests {
         private static let host = "moto.sandbox.test"
         let server: TestServer
@@ -21,14 +21,14 @@ extension PrivateStackTests {
             try SandboxAccount(inBucketAt: address, prefix: prefix)
         }
 
-        /// The requests to the server that `body` causes.
+        /// The requests to the storage server that `body` causes.
         private func requests(during body: () throws -> Void) throws -> [JSONValue] {
             let before = try server.sandbox.lastRequest()
             try body()
             return try server.sandbox.requests(since: before).filter { $0.host?.text == Self.host }
         }
 
-        @Test("An address that leads elsewhere than to a public server is refused, and nothing is connected to")
+        @Test("An address that is not a public server's is rejected without a connection")
         func tricks() throws {
             let bait = try LocalHTTPServer { peer in
                 while peer.readRequest() != nil { peer.respond() }
@@ -56,7 +56,7 @@ extension PrivateStackTests {
 
                 let reply = try user.call("POST", "AddUser", ["sharingGroupUUID": user.group])
 
-                // What is no address at all is told as such.
+                // Text that is not an address gets a different error.
                 let isAddress = address.contains("://")
                 expectError(reply, isAddress ? 403 : 400)
                 #expect(
@@ -66,7 +66,7 @@ extension PrivateStackTests {
             #expect(bait.connectionCount == 0)
         }
 
-        @Test("A redirect of such a server is not followed, whatever it says")
+        @Test("The server does not follow redirects of a user-specified server")
         func redirect() throws {
             let bait = try LocalHTTPServer { peer in
                 while peer.readRequest() != nil { peer.respond() }
@@ -88,7 +88,7 @@ extension PrivateStackTests {
             #expect(bait.connectionCount == 0)
         }
 
-        @Test("Malformed account details say what is wrong with them")
+        @Test("The error for malformed account details names the mistake")
         func malformed() throws {
             let user = server.newcomer(
                 with: try Self.account().replacing(header: "X-account-details", with: #"{"address": 1}"#))
@@ -99,7 +99,7 @@ extension PrivateStackTests {
             #expect(reply.json?.code?.text == "malformed_header")
         }
 
-        @Test("A person with a bucket signs up, uploads, commits, downloads and deletes; 2 MB are one request to it")
+        @Test("With a bucket, sign-up, upload, commit, download and deletion work; 2 MB take one request")
         func wholeLife() async throws {
             let prefix = UUID().uuidString
             let user = try server.signUp(try Self.account(prefix: prefix))
@@ -160,8 +160,7 @@ extension PrivateStackTests {
             try await eventually("the objects are deleted") { try moto.objects(behind: prefix + "/").count == 1 }
         }
 
-        @Test(
-            "A file that its owner has replaced with another program is served, also if the service has no hash of it")
+        @Test("A file that its owner replaced with another program is served, even if the service has no hash of it")
         func replaced() throws {
             let prefix = UUID().uuidString
             let user = try server.signUp(try Self.account(prefix: prefix))
@@ -175,7 +174,8 @@ extension PrivateStackTests {
             file.contents = Array("as the owner changed it".utf8)
             try moto.writeInParts(file.contents, "\(prefix)/\(name)")
 
-            // The first time it is read and described once more; then it is known. The bytes are asked for beside the description.
+            // The first download reads and describes the object once more; afterwards the hash is cached. The server
+            // requests the bytes and the description in parallel.
             for calls in [5, 3] {
                 var reply: HTTPReply?
                 let asked = try requests {
@@ -193,7 +193,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("A key that is revoked between two uploads: 410 at once, few requests, and others do not notice")
+        @Test("A key revoked between two uploads leads to 410 after few requests, and others are unaffected")
         func revoked() async throws {
             let user = try server.signUp(try Self.account())
             let neighbour = try server.signUp(try Self.account(address: "https://\(Self.host)"))
@@ -210,7 +210,8 @@ extension PrivateStackTests {
                     expectError(reply, 410, goneReason: "authTokenExpiredOrRevoked")
                     #expect(reply.json?.code?.text == "cloud_authorization_revoked")
                 }
-                // The upload's own, and the jobs role's, which looks for what may be left under each of the two names.
+                // The upload's request, and those of the jobs role, which looks for leftovers under each of the two
+                // names.
                 #expect(asked.filter { $0.path?.text?.contains(prefix) == true }.count <= 3)
             }
             #expect(try neighbour.upload(TestFile(), masterVersion: 0).status == 200)

@@ -4,7 +4,8 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    /// On a stack whose processes give two signs of life a second, so that a request counts as stuck after two seconds.
+    /// Runs on a stack whose processes send two signs of life per second, so that a request counts as stuck after two
+    /// seconds.
     @Suite("The service manager's watchdog")
     struct WatchdogTests {
         private static let result = Result {
@@ -14,7 +15,7 @@ extension PrivateStackTests {
 
         init() throws { server = try Self.result.get() }
 
-        /// How many signs the processes of a role have given so far.
+        /// The number of signs of life that a role's processes have sent so far.
         private func signs(of role: String) throws -> Int {
             let file = URL(filePath: try server.environment.value("STACK_DIR"))
                 .appending(path: "run/syncd-\(role).pids.signs")
@@ -23,18 +24,18 @@ extension PrivateStackTests {
 
         @Test("A process with a stuck thread sends no watchdog notification until the thread continues")
         func stuckThread() async throws {
-            try await eventually("there are signs") { try signs(of: "jobs") > 2 }
+            try await eventually("the process sends signs of life") { try signs(of: "jobs") > 2 }
             let input = Pipe()
             let holder = try ChildProcess(
                 [
                     "/usr/bin/mariadb", "--no-defaults", "--socket=\(server.environment.value("DB_SOCKET"))",
                     server.environment.value("DB_NAME"),
                 ], input: input.fileHandleForReading.fileDescriptor)
-            // The jobs threads ask this table for work all the time; what the main thread asks does not need it.
+            // The jobs threads continuously query this table; the main thread does not use it.
             try input.fileHandleForWriting.write(contentsOf: Data("LOCK TABLES outbox WRITE;\n".utf8))
 
             var (known, since) = (try signs(of: "jobs"), ContinuousClock.now)
-            try await eventually("the signs end", within: .seconds(18)) {
+            try await eventually("the signs of life stop", within: .seconds(18)) {
                 let now = try signs(of: "jobs")
                 if now != known { (known, since) = (now, .now) }
                 return since.duration(to: .now) > .seconds(3)
@@ -43,7 +44,7 @@ extension PrivateStackTests {
             try input.fileHandleForWriting.close()
             _ = try holder.wait()
 
-            try await eventually("there are signs again") { try signs(of: "jobs") > known + 2 }
+            try await eventually("the signs of life continue") { try signs(of: "jobs") > known + 2 }
         }
 
         @Test("A thread that waits for a slow phone is not stuck")
@@ -56,8 +57,8 @@ extension PrivateStackTests {
             }
             let before = try signs(of: "transfer")
 
-            // Five seconds' worth.
-            try await eventually("the process goes on giving signs", within: .seconds(60)) {
+            // The signs of five seconds.
+            try await eventually("the process continues to send signs of life", within: .seconds(60)) {
                 try signs(of: "transfer") > before + 10
             }
 

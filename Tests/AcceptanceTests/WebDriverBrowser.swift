@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Whatever shows consent pages to the person of a test.
+/// A browser that shows consent pages to the person of a test.
 protocol ConsentBrowser: Sendable {
-    /// Opens `url`, decides on the pages that come, and goes on until there is nothing more to be done.
+    /// Opens `url` and decides on each consent page until the last page.
     /// - Returns: the text of the last page.
     func visit(_ url: String, decisions: [ConsentDecision]) throws -> String
 }
 
-/// What the person does on a provider's page.
+/// The person's decision on a provider's page.
 enum ConsentDecision: String, Sendable {
     case allow, deny
 }
@@ -19,7 +19,7 @@ struct WebDriverBrowser: ConsentBrowser {
     private let sandboxPort: String
     private let account: String
 
-    /// `nil` unless the environment says where a driver listens.
+    /// `nil` unless the environment contains the address of a driver.
     init?(_ server: TestServer, account: String) throws {
         guard WebDriverSession.isAvailable else { return nil }
         sandboxPort = try server.environment.value("SANDBOX_TLS_PORT")
@@ -36,10 +36,10 @@ struct WebDriverBrowser: ConsentBrowser {
             let page = try session.url()
             try session.click("option[value=\"\(account)\"]")
             try session.click("button[value=\(decision.rawValue)]")
-            // The next page has the same elements; this one's would be found until it is gone.
+            // The next page has the same elements, so wait until this one is gone.
             try session.leave(page)
         }
-        // What the program shows last, and nothing else, has no form.
+        // Only the program's last page has no form.
         _ = try session.find("body > p:only-of-type")
         return try session.source()
     }

@@ -4,21 +4,21 @@ import Testing
 
 /// A window of a real browser, driven by the W3C's WebDriver protocol; `scripts/check-consent` starts the driver.
 struct WebDriverSession {
-    /// How elements are called in replies (WebDriver, section 12.1).
+    /// The key of elements in replies (WebDriver, section 12.1).
     private static let elementKey = "element-6066-11e4-a52e-4f735466cecf"
     private static let variable = "WEBDRIVER_URL"
 
     private let driver: HTTPAddress
     private let session: String
 
-    /// Whether the environment says where a driver listens.
+    /// Whether the environment contains the address of a driver.
     static var isAvailable: Bool { ProcessInfo.processInfo.environment[variable] != nil }
 
-    /// - Parameter arguments: of the browser's command line.
+    /// - Parameter arguments: arguments for the browser's command line.
     init(_ arguments: [String] = []) throws {
         driver = try HTTPAddress(try #require(ProcessInfo.processInfo.environment[Self.variable]))
         let arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] + arguments
-        // The certificates are of the stack's own authority, which the browser does not know.
+        // The browser does not know the stack's own certificate authority.
         let reply = try Self.post(
             driver, "/session",
             [
@@ -38,7 +38,7 @@ struct WebDriverSession {
     /// The address of the page.
     func url() throws -> String { try #require(try Self.call(driver, "GET", "/session/\(session)/url").value?.text) }
 
-    /// Waits until the page with that address has given way to another.
+    /// Waits until another page has replaced the one with that address.
     func leave(_ page: String) throws {
         let deadline = ContinuousClock.now + .seconds(20)
         while try url() == page { try #require(ContinuousClock.now < deadline, "\(page) stays") }
@@ -51,18 +51,18 @@ struct WebDriverSession {
 
     func click(_ selector: String) throws { try post("/element/\(try find(selector))/click", [:]) }
 
-    /// The first element that the selector matches, which may still have to come.
+    /// Waits for the first element that the selector matches.
     func find(_ selector: String) throws -> String {
         let reply = try post("/element", ["using": "css selector", "value": selector])
         return try #require(reply.value?[Self.elementKey]?.text, "\(selector)")
     }
 
-    /// What the body of a function returns that the driver runs beside the page's own scripts.
+    /// The result of a function body that the driver runs in the page.
     func evaluate(_ body: String) throws -> JSONValue? {
         try post("/execute/sync", ["script": body, "args": [String]()]).value
     }
 
-    /// The text that a person sees in the frame that the selector matches.
+    /// The visible text of the frame that the selector matches.
     func text(inFrame selector: String) throws -> String {
         let element = try find(selector)
         try post("/frame", ["id": [Self.elementKey: element]])
@@ -71,7 +71,7 @@ struct WebDriverSession {
         return try #require(try Self.call(driver, "GET", "/session/\(session)/element/\(body)/text").value?.text)
     }
 
-    /// A picture of the window in PNG.
+    /// A PNG screenshot of the window.
     func screenshot() throws -> Data {
         let text = try #require(try Self.call(driver, "GET", "/session/\(session)/screenshot").value?.text)
         return try #require(Data(base64Encoded: text))

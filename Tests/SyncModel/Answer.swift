@@ -1,10 +1,10 @@
-/// The bytes of a file version, with their checksums in the flavour of each storage.
+/// The bytes of a file version, with their checksum for each kind of storage.
 package struct Content: Sendable, CustomStringConvertible {
     package let bytes: [UInt8]
-    /// By the wire's word for the storage.
+    /// The checksums by the storage's name on the wire.
     package let checkSums: [String: String]
 
-    /// Bytes and what the phones compute over them.
+    /// Creates a content from bytes and the checksums that phones compute.
     package init(bytes: [UInt8], checkSums: [String: String]) {
         self.bytes = bytes
         self.checkSums = checkSums
@@ -18,13 +18,13 @@ extension Content: Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(bytes) }
 }
 
-/// What the server must answer.
+/// The reply that the server must send.
 package enum Answer: Equatable, Sendable, CustomStringConvertible {
     /// 200 with this message.
     case success(Template)
     /// 200 with this message and these bytes.
     case file(Content, Template)
-    /// Any of these: where a request is wrong in several ways, the protocol does not always say which is told.
+    /// Any of these errors: if a request has several mistakes, the protocol does not always specify which is reported.
     case refused([Refusal])
 
     package var description: String {
@@ -35,11 +35,11 @@ package enum Answer: Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// 200, and nothing to say.
+    /// 200 with an empty message.
     static let done = Answer.success(.object([:]))
-    /// 200, but the client's master version is not the group's.
+    /// 200, but the client's master version is outdated.
     static func stale(_ current: Int) -> Answer { .success(.object(["masterVersionUpdate": .integer(current)])) }
-    /// Whether a stale client was told so.
+    /// Whether the answer reports a stale master version.
     var isStale: Bool {
         if case .success(.object(let members)) = self { members["masterVersionUpdate"] != nil } else { false }
     }
@@ -49,9 +49,9 @@ package enum Answer: Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What came back.
+/// The reply that the server sent.
 package enum Reply: Equatable, Sendable, CustomStringConvertible {
-    /// 200; the bytes are those of DownloadFile.
+    /// 200 with a message, and for DownloadFile the bytes.
     case success(Message, bytes: [UInt8] = [])
     /// An error.
     case refused(Refusal)
@@ -65,19 +65,19 @@ package enum Reply: Equatable, Sendable, CustomStringConvertible {
 }
 
 extension Answer {
-    /// Compares; empty if `reply` is what had to come.
+    /// Compares the answer with `reply`; empty if they agree.
     func differences(from reply: Reply, _ lesson: inout Lesson) -> [String] {
         switch (self, reply) {
         case (.success(let template), .success(let message, _)):
             if !isStale, let current = message["masterVersionUpdate"] {
-                return ["must not be stale, but says that the master version is \(current)"]
+                return ["must not be stale, but reports master version \(current)"]
             }
             return template.differences(from: message, &lesson)
         case (.file(let content, let template), .success(let message, let bytes)):
-            return (content.bytes == bytes ? [] : ["must bring \(content), brings \(bytes.count) others"])
+            return (content.bytes == bytes ? [] : ["must contain \(content), but contains \(bytes.count) other bytes"])
                 + template.differences(from: message, &lesson)
         case (.refused(let refusals), .refused(let refusal)) where refusals.contains(refusal): return []
-        default: return ["must be \(self), is \(reply)"]
+        default: return ["must be \(self), but is \(reply)"]
         }
     }
 }

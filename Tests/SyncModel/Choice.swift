@@ -1,12 +1,13 @@
-/// Something that the server chooses and a client learns from a reply: the model only says where it must be the same.
+/// A value that the server chooses and a client learns from a reply. The model only requires that it is the same
+/// everywhere.
 package enum Choice: Hashable, Sendable, CustomStringConvertible {
-    /// The number of a user who signed up with request number so-and-so; nobody was told yet.
+    /// The id of the user who signed up with the request of this number; no reply has contained it yet.
     case user(Int)
-    /// The second in which request number so-and-so staged something; nobody was told yet.
+    /// The second in which the request of this number staged a change; no reply has contained it yet.
     case time(Int)
-    /// The code of the invitation that request number so-and-so made; nobody was told yet.
+    /// The code of the invitation that the request of this number created; no reply has contained it yet.
     case invitation(Int)
-    /// A reply has told it.
+    /// The value, known from a reply.
     case told(Message)
 
     package var description: String {
@@ -19,12 +20,12 @@ package enum Choice: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What one reply tells about the server's choices.
+/// The server's choices that one reply reveals.
 struct Lesson {
     private(set) var values: [Choice: Message] = [:]
 
-    /// Notes the value of a choice.
-    /// - Returns: false if that contradicts what is known.
+    /// Records the value of a choice.
+    /// - Returns: false if it contradicts a known value.
     mutating func note(_ value: Message, as choice: Choice) -> Bool {
         if case .told(let known) = choice { return known == value }
         if let known = values[choice] { return known == value }
@@ -32,15 +33,15 @@ struct Lesson {
         return true
     }
 
-    /// What the choice is called from now on.
+    /// The name of the choice from now on.
     func name(of choice: Choice) -> Choice { values[choice].map(Choice.told) ?? choice }
 
     func name(of owner: Owner) -> Owner { Owner(person: owner.person, user: name(of: owner.user)) }
 }
 
 extension World {
-    /// Replaces what a reply has told wherever it occurs, so that worlds which differ by nothing else become equal.
-    /// - Returns: false if two users would have the same number.
+    /// Replaces choices with the values from a reply everywhere, so that otherwise equal worlds become equal.
+    /// - Returns: false if two users would have the same id.
     mutating func learn(_ lesson: Lesson) -> Bool {
         if lesson.values.isEmpty { return true }
         users = users.mapValues(lesson.name)
@@ -110,7 +111,7 @@ extension Remains {
                 })
         }
         var remains = self
-        // Only users matter here, and they are seldom new.
+        // Only users matter here, and new ones are rare.
         guard lesson.values.keys.contains(where: { if case .user = $0 { true } else { false } }) else { return remains }
         (remains.left, remains.uncertain, remains.doomed) = (renamed(left), renamed(uncertain), renamed(doomed))
         return remains

@@ -5,35 +5,35 @@ package struct Group: Equatable, Sendable {
     package var isDeleted = false
     package var members: [Person: Member] = [:]
     package var files: [String: File] = [:]
-    /// What each device of each user wants to commit, by file.
+    /// The staged changes of each user and device, by file.
     package var staged: [Caller: [String: StagedChange]] = [:]
-    /// One of these has just become admin, the most likely one first; see ``World/settled``.
+    /// Candidates, one of whom has just become admin, the most likely one first; see ``World/settled``.
     var heirs: [Person] = []
-    /// The newest commit and its reply, for the case that the reply got lost.
+    /// The newest commit and its reply, in case the reply was lost.
     var lastCommit: Commit?
-    /// Commits with an id, those of batches included.
+    /// Commits with an id, including those of batches.
     package internal(set) var commits: [Caller: [String: NamedCommit]] = [:]
-    /// Batches that are not committed.
+    /// Uncommitted batches.
     package internal(set) var batches: [Caller: [String: OpenBatch]] = [:]
 
-    /// A commit that is remembered by its id.
+    /// A commit stored under its id.
     package struct NamedCommit: Equatable, Sendable {
-        /// Of DoneUploads; nil for a batch.
+        /// The DoneUploads request; nil for a batch.
         package let request: Request?
         let transferred: Int
-        /// The version that the commit led to.
+        /// The group's master version after the commit.
         let masterVersion: Int
-        /// Of a batch: what was asked for, by file.
+        /// The requests of a batch, by file.
         package var members: [String: BatchMember] = [:]
     }
 
-    /// What a batch's requests have said so far.
+    /// The state of a batch that is not complete yet.
     package struct OpenBatch: Equatable, Sendable {
         package let count: Int
         package let masterVersion: Int
     }
 
-    /// A commit that is remembered as long as the master version is the one that it made.
+    /// A commit that is stored until the master version changes again.
     struct Commit: Equatable, Sendable {
         let caller: Caller
         let request: Request
@@ -41,112 +41,112 @@ package struct Group: Equatable, Sendable {
         let transferred: Int
     }
 
-    /// A new group with one admin.
+    /// Creates a group with one admin.
     init(name: String?, creator: Person) {
         self.name = name
         members[creator] = Member(permission: .admin)
     }
 
-    /// Makes the heir of that number admin.
+    /// Promotes the heir at `index` to admin.
     mutating func promoteHeir(_ index: Int) {
         members[heirs[index]]?.permission = .admin
         heirs = []
     }
 }
 
-/// Somebody's place in a group.
+/// A membership in a group.
 package struct Member: Equatable, Sendable {
     package var permission: Permission
-    /// Who takes the new files of a member without storage; empty for others, and once that owner has left.
+    /// The owner of the new files of a member without storage; nil for other members, and after the owner has left.
     package var owner: Owner?
-    /// How the member came in; nil for the creator.
+    /// The invitation of the member; nil for the creator.
     package var invitation: Choice?
 }
 
-/// Whether the owner's account has the bytes of a file.
+/// Whether the owner's account contains the bytes of a file.
 package enum ContentState: Sendable {
     case stored
-    /// The owner has switched accounts since.
+    /// The owner has switched accounts since, and the bytes must be uploaded again.
     case awaiting
-    /// Likewise, and the server is moving them: they may be there already.
+    /// The owner has switched accounts since, and the server is moving the bytes: they may have arrived already.
     case moving
-    /// The owner has given up on them since.
+    /// The owner has switched accounts since, and given up the bytes.
     case missing
 }
 
 /// A committed file.
 package struct File: Equatable, Sendable {
     package var version: Int
-    /// The device that uploaded the present version.
+    /// The device that uploaded the current version.
     package var device: String
     package var content: Content
     package let mimeType: String
     package let fileGroup: String?
-    /// The owner for good, even after they have left.
+    /// The permanent owner, even after they have left.
     package internal(set) var owner: Owner
-    /// The owner's account in which the bytes are, or to which they are to come.
+    /// The owner's account that contains the bytes or is to receive them.
     package internal(set) var account: Account
     package internal(set) var contentState = ContentState.stored
     package var metadata: Metadata?
     package var isDeleted = false
     package internal(set) var created: Choice
     package internal(set) var updated: Choice
-    /// The master version with which anything about the file changed last.
+    /// The master version of the file's last change.
     var changedAt = 0
 
-    /// Deletes the file, whether or not it has its bytes.
+    /// Marks the file as deleted, whether or not its bytes are stored.
     mutating func markDeleted() {
         isDeleted = true
         contentState = .stored
     }
 
-    /// The version that metadata given next must have.
+    /// The required version of the next metadata.
     package var nextMetadataVersion: Int { metadata.map { $0.version + 1 } ?? 0 }
 }
 
-/// What a device wants to change about one file.
+/// A device's uncommitted change to one file.
 package struct StagedChange: Equatable, Sendable {
     package enum Kind: Sendable {
         case upload
-        /// An upload that revives a deleted file.
+        /// An upload that undeletes a file.
         case undelete
         case metadata
         case deletion
     }
 
     package var kind: Kind
-    /// Of uploads and deletions.
+    /// The file version, for uploads and deletions.
     package var version: Int?
     package var upload: Uploaded?
     package var metadata: Metadata?
-    /// The batch that commits it, and for which master version.
+    /// The batch that commits the change, and its master version.
     package var batch: StagedBatch?
 
-    /// What a staged change is to its batch.
+    /// The membership of a staged change in a batch.
     package struct StagedBatch: Equatable, Sendable {
         package let uuid: String
         let masterVersion: Int
-        /// What was asked for, without master version and batch.
+        /// The request without master version and batch.
         let request: Request
     }
 
-    /// The part of an upload that is about contents.
+    /// The contents of a staged upload.
     package struct Uploaded: Equatable, Sendable {
         package let content: Content
-        /// Nil if the contents are gone: those of a new file whose owner has left since, and any whose owner has switched
+        /// The owner; nil if the contents are lost because the owner of a new file has left, or the owner has switched
         /// accounts since.
         package internal(set) var owner: Owner?
         package let mimeType: String
         package let fileGroup: String?
-        /// New files only.
+        /// The creation date, for new files only.
         var created: Choice?
         var updated: Choice
     }
 }
 
-/// A request that was part of a committed batch.
+/// A request of a committed batch.
 package struct BatchMember: Equatable, Sendable {
-    /// Without master version and batch.
+    /// The request without master version and batch.
     package let request: Request
     var created: Choice?
     var updated: Choice?

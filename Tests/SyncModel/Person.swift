@@ -6,7 +6,7 @@ package enum Provider: String, Sendable, CaseIterable {
     case facebook
     case apple
 
-    /// The storage that its accounts bring, in the wire's word; nil for sharing accounts.
+    /// The wire name of the storage that its accounts have; nil for accounts without storage.
     package var storage: String? {
         switch self {
         case .google: "Google"
@@ -16,53 +16,53 @@ package enum Provider: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whether a user with such an account must name a folder.
+    /// Whether a user with such an account must specify a folder.
     package var needsFolderName: Bool { self == .google }
 }
 
-/// Somebody with an account at a provider, whether or not they are a user at the moment.
+/// A person with an account at a provider, who may or may not be a user.
 package struct Person: Hashable, Sendable, CustomStringConvertible {
-    /// The display name; no two people have the same.
+    /// The unique display name.
     package let name: String
-    /// Where the account is with which they begin.
+    /// The provider of the person's first account.
     package let firstProvider: Provider
 
-    /// Names a person.
+    /// Creates a person.
     package init(_ name: String, _ firstProvider: Provider) {
         self.name = name
         self.firstProvider = firstProvider
     }
 
-    /// With which they begin.
+    /// The person's first account.
     package var firstAccount: Account { Account(of: self, number: 0, at: firstProvider) }
     package var description: String { name }
 }
 
-/// An account of somebody's: the one with which they begin, or one to which they switched.
+/// An account of a person: their first one, or one that they switched to.
 package struct Account: Hashable, Sendable, CustomStringConvertible {
     package let person: Person
-    /// Tells the accounts of a person apart.
+    /// Distinguishes the accounts of a person.
     package let number: Int
     package let provider: Provider
 
-    /// Describes an account.
+    /// Creates an account.
     package init(of person: Person, number: Int, at provider: Provider) {
         self.person = person
         self.number = number
         self.provider = provider
     }
 
-    /// Whether it brings storage.
+    /// Whether the account has storage.
     package var bringsStorage: Bool { provider.storage != nil }
     package var description: String { "\(person)'s account \(number) (\(provider))" }
 }
 
-/// One person at one device: who makes a request, and whose staged changes belong together.
+/// A person on a device: the sender of a request, and the owner of a set of staged changes.
 package struct Caller: Hashable, Sendable, CustomStringConvertible {
     package let person: Person
     package let device: String
 
-    /// Puts a person before a device.
+    /// Creates a caller from a person and a device.
     package init(_ person: Person, on device: String) {
         self.person = person
         self.device = device
@@ -71,7 +71,7 @@ package struct Caller: Hashable, Sendable, CustomStringConvertible {
     package var description: String { "\(person.name)@\(device.prefix(4))" }
 }
 
-/// What a member may do; each includes those before it.
+/// A member's permission; each includes the previous ones.
 package enum Permission: String, Comparable, Sendable, CaseIterable {
     case read
     case write

@@ -1,15 +1,15 @@
-/// One request with what is known of its outcome.
+/// A request with its known outcome.
 package struct Exchange: Sendable {
     package let request: Request
     package let caller: Caller
-    /// The number of the request; no two have the same.
+    /// The unique number of the request.
     package let serial: Int
-    /// What came back; nil if the reply was lost, and perhaps the request itself.
+    /// The reply; nil if it was lost, or perhaps the request itself.
     package let reply: Reply?
-    /// Errors that may come, without effect, because something was broken on purpose.
+    /// Errors that may occur, without effect, because of an injected fault.
     package let excuses: [Refusal]
 
-    /// Notes a request and its outcome.
+    /// Creates an exchange from a request and its outcome.
     package init(_ request: Request, from caller: Caller, serial: Int, reply: Reply?, excuses: [Refusal] = []) {
         self.request = request
         self.caller = caller
@@ -19,23 +19,23 @@ package struct Exchange: Sendable {
     }
 }
 
-/// All states in which the server may be, given everything that it has said.
+/// All possible states of the server, given all of its replies.
 ///
-/// Usually that is one. A lost reply makes two of each, and what the server says next takes away those that would have
-/// said something else.
+/// There is usually one. A lost reply doubles their number, and later replies eliminate the states that contradict
+/// them.
 package struct Possibilities: Sendable {
     /// Never empty.
     package private(set) var worlds: [World]
 
-    /// A server whose state is known: without users unless told otherwise.
+    /// Creates the possibilities of a server with a known state, by default without users.
     package init(of world: World = World()) { worlds = [world] }
 
-    /// The state to plan the next request by.
+    /// The state to use for planning the next request.
     package var likeliest: World { worlds[0] }
 
-    /// Takes exchanges into account that happened at the same time, one after the other in an order that nobody knows.
+    /// Applies simultaneous exchanges, which the server performed in an unknown order.
     ///
-    /// - Returns: for each possible order, what contradicts it, if every order is contradicted; then nothing changes.
+    /// - Returns: the contradictions of each possible order if every order is contradicted; then nothing changes.
     package mutating func account(for exchanges: [Exchange]) -> [String] {
         var next: [World] = []
         var contradictions: [String] = []
@@ -53,8 +53,8 @@ package struct Possibilities: Sendable {
         return []
     }
 
-    /// Takes into account that the server has moved everything that it was to move.
-    /// - Returns: whether that can be.
+    /// Applies the end of the server's moves.
+    /// - Returns: whether it is possible.
     package mutating func movesHaveEnded() -> Bool {
         var ended: [World] = []
         for world in worlds.flatMap(\.afterMoves)
@@ -77,7 +77,7 @@ package struct Possibilities: Sendable {
 }
 
 extension World {
-    /// The states in which this one may be after an exchange; none if the reply is impossible.
+    /// The possible states after an exchange; empty if the reply is impossible.
     fileprivate func branches(after exchange: Exchange, _ contradictions: inout [String]) -> [World] {
         var next = self
         let answer = next.respond(to: exchange.request, from: exchange.caller, as: exchange.serial)
@@ -94,26 +94,26 @@ extension World {
         var differences = answer.differences(from: reply, &lesson)
         if differences.isEmpty {
             if next.learn(lesson) { return next.settled }
-            differences = ["two users have the same number"]
+            differences = ["two users have the same id"]
         }
         if case .refused(let refusal) = reply, exchange.excuses.contains(refusal) { return [self] }
         contradictions += differences
         return []
     }
 
-    /// What must hold of every request, whatever the rules of its endpoint say: an accepted change raises the master
-    /// version by one in each group that it touches, and nothing else raises or changes anything.
+    /// Checks invariants of every request, regardless of its endpoint: an accepted change raises the master version of
+    /// each affected group by one, and nothing else raises a version or changes a group.
     private func brokenLaws(by request: Request, _ answer: Answer, after before: World) -> [String] {
         groups.flatMap { uuid, group -> [String] in
             guard let old = before.groups[uuid] else {
-                return group.masterVersion == 0 ? [] : ["a new group does not start at 0"]
+                return group.masterVersion == 0 ? [] : ["a new group does not start at master version 0"]
             }
             switch group.masterVersion - old.masterVersion {
             case 0 where request.mayLeaveMasterVersions && group.differsOnlyByStorage(from: old): return []
             case 0 where group.files == old.files && group.members == old.members && group.name == old.name: return []
             case 0: return ["the model changes \(uuid) without a new master version: \(request)"]
             case 1 where answer.isAcceptance: return []
-            default: return ["the model raises a master version by more than one, or without need: \(request)"]
+            default: return ["the model raises a master version by more than one or unnecessarily: \(request)"]
             }
         }
     }

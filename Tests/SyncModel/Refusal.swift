@@ -1,10 +1,10 @@
-/// An error reply, as docs/protocol.md §4.2 lists them.
+/// An error reply from the list in docs/protocol.md §4.2.
 package struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
     package let status: Int
     package let code: String
     package let goneReason: String?
 
-    /// Puts one together.
+    /// Creates an error reply.
     package init(_ status: Int, _ code: String, gone goneReason: String? = nil) {
         self.status = status
         self.code = code
@@ -48,17 +48,17 @@ extension Refusal {
     static let checkSumMismatch = Refusal(422, "checksum_mismatch")
     static let contentMismatch = Refusal(422, "content_mismatch")
 
-    /// What a request may get instead while a cloud misbehaves; nothing has changed then.
+    /// Errors that a request may get instead while a storage misbehaves; they have no effect.
     package static let cloudFailures = [
         Refusal(502, "cloud_unavailable"), Refusal(502, "cloud_rate_limited"), Refusal(502, "cloud_refused"),
         Refusal(502, "provider_unavailable"), Refusal(429, "provider_paused"), Refusal(429, "provider_busy"),
         Refusal(429, "provider_circuit_open"), Refusal(504, "cloud_timeout"), Refusal(507, "cloud_quota_exceeded"),
     ]
-    /// What one of several requests at the same moment may get; nothing has changed then.
+    /// Errors that one of several simultaneous requests may get; they have no effect.
     package static let crowding = [Refusal(429, "busy"), Refusal(409, "upload_conflict")]
 }
 
-/// Where a request is wrong in several ways: any of the reasons may be told.
+/// The possible errors of a request with several mistakes, any of which may be reported.
 struct AnyRefusal: Error {
     let reasons: [Refusal]
 

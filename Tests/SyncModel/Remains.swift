@@ -1,38 +1,39 @@
-/// A content in somebody's storage.
+/// A content in an owner's storage.
 package struct StoredContent: Hashable, Sendable {
     package internal(set) var owner: Owner
-    /// The owner's account in which it is.
+    /// The owner's account that contains it.
     package let account: Account
     package let file: String
     package let content: Content
 }
 
-/// What lies, or may lie, in people's storage although no file and no staged change refers to it.
+/// Contents that are, or may be, in owners' storages although no file and no staged change references them.
 package struct Remains: Equatable, Sendable {
-    /// Stays there: what people own when they or their group leave the server is theirs.
+    /// Contents that stay, because their owner or their group was removed.
     package internal(set) var left: Set<StoredContent> = []
-    /// The server was about to delete it when the owner removed the account, and has an hour for that: there or not.
+    /// Contents that may or may not exist: the server was about to delete them when the owner removed the account, and
+    /// has an hour to do so.
     package internal(set) var uncertain: Set<StoredContent> = []
-    /// Accounts that their owners have left once.
+    /// Accounts that their owners once left.
     package internal(set) var abandoned: Set<Account> = []
-    /// Replaced, deleted or withdrawn: must vanish, unless the owner removes the account first.
+    /// Replaced, deleted or withdrawn contents, which the server must delete unless the owner removes the account
+    /// first.
     package internal(set) var doomed: Set<StoredContent> = []
 
-    /// The server has forgotten what it had to delete in an account that its owner has left: whatever else lies there,
-    /// stays.
+    /// The owner leaves an account: the server drops its pending deletions there, so all contents stay.
     mutating func leave(_ account: Account, of owner: Owner) {
         abandoned.insert(account)
         doomed = doomed.filter { $0.account != account || $0.owner != owner }
     }
 
-    /// The server writes into an account again: new objects come beside, or over, those that were left there.
+    /// The server writes into an account again: new objects may appear beside old ones or replace them.
     mutating func returnTo(_ account: Account) {
         let known = left.filter { $0.account == account }
         uncertain.formUnion(known)
         left.subtract(known)
     }
 
-    /// A file is deleted, but not its bytes.
+    /// Records that a file is deleted without its bytes.
     mutating func take(_ file: File, as uuid: String) {
         guard let stored = file.perhapsStored(as: uuid) else { return }
         if file.contentState == .moving { uncertain.insert(stored) } else { left.insert(stored) }
@@ -46,7 +47,7 @@ package struct Remains: Equatable, Sendable {
 }
 
 extension World {
-    /// What a staged change has put into somebody's storage is not needed any more.
+    /// Marks the contents of a discarded change as unneeded.
     mutating func discard(_ change: StagedChange?, of file: String) {
         guard let upload = change?.upload, let owner = upload.owner else { return }
         let stored = StoredContent(
@@ -54,7 +55,7 @@ extension World {
         if isPresent(owner) { remains.doomed.insert(stored) } else { remains.uncertain.insert(stored) }
     }
 
-    /// What files and staged changes refer to.
+    /// The contents that files and staged changes reference.
     package var referenced: Set<StoredContent> {
         var result: Set<StoredContent> = []
         for group in groups.values {
@@ -71,13 +72,13 @@ extension World {
 }
 
 extension File {
-    /// Where the bytes are; `nil` if the file is deleted, or waits for them.
+    /// The location of the bytes; `nil` if the file is deleted or waits for them.
     func stored(as uuid: String) -> StoredContent? {
         guard !isDeleted, contentState == .stored else { return nil }
         return StoredContent(owner: owner, account: account, file: uuid, content: content)
     }
 
-    /// Where the bytes are, or may be since the server is moving them.
+    /// The location of the bytes, including bytes that the server is moving and that may have arrived.
     func perhapsStored(as uuid: String) -> StoredContent? {
         guard !isDeleted, contentState == .stored || contentState == .moving else { return nil }
         return StoredContent(owner: owner, account: account, file: uuid, content: content)

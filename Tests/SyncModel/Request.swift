@@ -3,14 +3,14 @@ package struct Metadata: Hashable, Sendable {
     package var version: Int
     package var contents: String
 
-    /// Puts a version before contents.
+    /// Creates metadata from a version and contents.
     package init(_ version: Int, _ contents: String) {
         self.version = version
         self.contents = contents
     }
 }
 
-/// A request of a client, by the names of docs/protocol.md §8.
+/// A client's request, named as in docs/protocol.md §8.
 package enum Request: Hashable, Sendable {
     case healthCheck
     case checkPrimaryCreds
@@ -39,46 +39,46 @@ package enum Request: Hashable, Sendable {
     case getSharingGroupMembers(group: String)
     case updateSharingGroupMember(GroupSelection, user: Int, Permission)
     case removeSharingGroupMember(GroupSelection, user: Int)
-    /// Of a switch that was begun.
+    /// The confirmation of a switch that was begun.
     case confirmAccountSwitch(AccountSwitchConfirmation)
     case reuploadFile(Reupload)
     case finishAccountSwitch(id: String, MissingFiles)
     case getAccountSwitchStatus
 
-    /// A group, with the master version that the client knows.
+    /// A group, with the master version known to the client.
     package struct GroupSelection: Hashable, Sendable {
         package var group: String
         package var masterVersion: Int
 
-        /// Names a group at a version.
+        /// Selects a group at a version.
         package init(_ group: String, at masterVersion: Int) {
             self.group = group
             self.masterVersion = masterVersion
         }
     }
 
-    /// Changes that commit themselves when all of them have arrived.
+    /// A set of changes that is committed when all of them have arrived.
     package struct Batch: Hashable, Sendable {
         package let uuid: String
         package let count: Int
 
-        /// Names a batch of so many files.
+        /// Creates a batch of `count` files.
         package init(_ uuid: String, of count: Int) {
             self.uuid = uuid
             self.count = count
         }
     }
 
-    /// What ConfirmAccountSwitch says, and who says it.
+    /// The parameters and sender of ConfirmAccountSwitch.
     package struct AccountSwitchConfirmation: Hashable, Sendable {
         package let id: String
         package let epoch: Int
-        /// To which the person switches.
+        /// The new account.
         package let account: Account
-        /// Whether the server is to move the files itself; then the person has files, all of which have their bytes.
+        /// Whether the server is to move the files; if so, the person has files, and all of them have their bytes.
         package let movesContents: Bool
 
-        /// Names a switch that has been begun.
+        /// Creates the confirmation of a switch that was begun.
         package init(_ id: String, at epoch: Int, to account: Account, movesContents: Bool) {
             self.id = id
             self.epoch = epoch
@@ -87,13 +87,13 @@ package enum Request: Hashable, Sendable {
         }
     }
 
-    /// What becomes of files that nobody has uploaded again.
+    /// The treatment of files that were not uploaded again.
     package enum MissingFiles: String, Sendable, CaseIterable {
         case keepGone
         case markDeleted
     }
 
-    /// What ReuploadFile says.
+    /// The parameters of ReuploadFile.
     package struct Reupload: Hashable, Sendable {
         package var file: String
         package let group: String
@@ -102,7 +102,7 @@ package enum Request: Hashable, Sendable {
         package var content: Content
         package var checkSum: String
 
-        /// Puts a repeated upload together.
+        /// Creates a repeated upload.
         package init(
             _ file: String, in group: String, version: Int, mimeType: String, content: Content, checkSum: String
         ) {
@@ -120,14 +120,14 @@ package enum Request: Hashable, Sendable {
         package var file: String
         package var group: GroupSelection
 
-        /// Names a file.
+        /// Selects a file.
         package init(_ file: String, in group: GroupSelection) {
             self.file = file
             self.group = group
         }
     }
 
-    /// What UploadFile says.
+    /// The parameters of UploadFile.
     package struct Upload: Hashable, Sendable {
         package var file: String
         package var group: GroupSelection
@@ -140,7 +140,7 @@ package enum Request: Hashable, Sendable {
         package var undeletes: Bool
         package var batch: Batch?
 
-        /// Puts an upload together.
+        /// Creates an upload.
         package init(
             _ file: String, in group: GroupSelection, version: Int, mimeType: String, content: Content,
             checkSum: String, fileGroup: String? = nil, metadata: Metadata? = nil, undeletes: Bool = false

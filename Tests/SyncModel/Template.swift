@@ -1,11 +1,11 @@
-/// A JSON value as it came.
+/// A received JSON value.
 package enum Message: Hashable, Sendable, CustomStringConvertible {
     case integer(Int)
     case text(String)
     case flag(Bool)
     case list([Message])
     case object([String: Message])
-    /// A kind of value that no reply of the protocol has.
+    /// A kind of value that does not occur in replies.
     case other
 
     package var description: String {
@@ -26,22 +26,22 @@ package enum Message: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What a JSON value must look like.
+/// A pattern for a JSON value.
 package indirect enum Template: Equatable, Sendable, CustomStringConvertible {
     case integer(Int)
     case text(String)
     case flag(Bool)
-    /// What the server has chosen: the same wherever it occurs.
+    /// The server's choice, the same everywhere.
     case chosen(Choice)
     /// No such member.
     case absent
     /// Any of these constants.
     case oneOf([Template])
-    /// These members; others, which this model does not know, may be there too.
+    /// These members, and possibly others that this model does not know.
     case object([String: Template])
-    /// These elements in any order; `by` names a text member that tells them apart.
+    /// These elements in any order; `by` names a text member that distinguishes them.
     case list([Template], by: String)
-    /// These elements, perhaps among others.
+    /// These elements, and possibly others.
     case including([Template], by: String)
 
     package var description: String {
@@ -66,8 +66,8 @@ package indirect enum Template: Equatable, Sendable, CustomStringConvertible {
     /// The choice, or nothing.
     static func optional(_ choice: Choice?) -> Template { choice.map(Template.chosen) ?? .absent }
 
-    /// Compares, and notes in `lesson` what the value tells about the server's choices.
-    /// - Returns: what differs, a sentence each; empty if the value is as it must be.
+    /// Compares a value with the pattern, and records the server's choices in `lesson`.
+    /// - Returns: the differences, one sentence each; empty if the value matches.
     func differences(from value: Message?, at path: String = "", _ lesson: inout Lesson) -> [String] {
         switch (self, value) {
         case (.absent, nil): return []
@@ -84,11 +84,11 @@ package indirect enum Template: Equatable, Sendable, CustomStringConvertible {
             }
         case (.list(let elements, let name), .list(let values)?):
             let found = Self.differences(of: elements, from: values, by: name, at: path, &lesson)
-            return found.differences + found.others.map { "\(path): has \($0) besides" }
+            return found.differences + found.others.map { "\(path): has an unexpected \($0)" }
         case (.including(let elements, let name), .list(let values)?):
             return Self.differences(of: elements, from: values, by: name, at: path, &lesson).differences
         default:
-            return ["\(path): must be \(self), is \(value.map { "\($0)" } ?? "absent")"]
+            return ["\(path): must be \(self), but is \(value.map { "\($0)" } ?? "absent")"]
         }
     }
 

@@ -1,25 +1,25 @@
-/// A switch of accounts that was confirmed.
+/// A confirmed switch of accounts.
 package struct AccountSwitch: Equatable, Sendable {
     package let id: String
-    /// How often the person has switched, this time included.
+    /// The number of the person's switches, including this one.
     package let epoch: Int
-    /// Which was left.
+    /// The former account.
     let former: Account
-    /// How many files waited for their bytes in the beginning.
+    /// The number of files that waited for their bytes at the beginning.
     let total: Int
-    /// Whether the server moves files, or has done so.
+    /// Whether the server moves, or has moved, files.
     let movesContents: Bool
-    /// Whether nothing is uploaded again any more.
+    /// Whether the switch is finished.
     package internal(set) var isFinished: Bool
 
-    /// Whether the server is moving files; nobody can tell how far it is.
+    /// Whether the server is moving files; its progress is unknown.
     package var isMoving: Bool { movesContents && !isFinished }
 }
 
 /// docs/protocol.md §5.11, §8.32 to §8.35.
 extension World {
-    /// Makes another account the active one: the files keep their versions and wait for their bytes, and what is staged into
-    /// the former storage is gone.
+    /// Activates another account: the files keep their versions and wait for their bytes, and changes staged into the
+    /// former storage lose their contents.
     mutating func confirm(
         _ confirmation: Request.AccountSwitchConfirmation, by person: Person
     ) throws(Refusal) -> Answer {
@@ -58,7 +58,7 @@ extension World {
             ]))
     }
 
-    /// Whether the owner has live files in a group, or somebody has staged some into their storage.
+    /// Whether the group has live files of the owner or uploads staged into their storage.
     private func hasContents(of owner: Owner, in group: Group) -> Bool {
         group.files.values.contains { $0.owner == owner && !$0.isDeleted }
             || group.staged.values.joined().contains { $0.value.upload?.owner == owner }
@@ -71,7 +71,8 @@ extension World {
         }
     }
 
-    /// What others have staged into the owner's storage stays, so that no commit silently omits it.
+    /// Keeps changes that others staged into the owner's storage, without contents, so that no commit silently omits
+    /// them.
     private mutating func forgetStagedContents(of owner: Owner, in uuid: String) {
         for (caller, changes) in groups[uuid]?.staged ?? [:] {
             for (file, change) in changes where change.upload?.owner == owner {
@@ -81,7 +82,8 @@ extension World {
         }
     }
 
-    /// - Returns: how many files wait.
+    /// Makes the owner's files wait for their bytes.
+    /// - Returns: the number of waiting files.
     private mutating func awaitContents(of owner: Owner, at account: Account, as state: ContentState) -> Int {
         var waiting = 0
         for (uuid, group) in groups {
@@ -117,7 +119,7 @@ extension World {
         .success(.object(["result": .text(word), "currentVersion": .optional(current)]))
     }
 
-    /// Ends a switch, and gives up what still waits.
+    /// Finishes a switch, and gives up files that still wait.
     mutating func finish(
         _ id: String, _ missing: Request.MissingFiles, by person: Person
     ) throws(Refusal) -> Answer {
@@ -128,7 +130,8 @@ extension World {
         return answer
     }
 
-    /// The states that this one may have become by itself: the server has moved somebody's last file, and has told everybody.
+    /// The states that this one may have become without a request: the server has moved a person's last file and
+    /// finished the switch.
     package var afterMoves: [World] {
         switches.filter(\.value.isMoving).keys.sorted { $0.name < $1.name }.reduce([self]) { worlds, person in
             guard let user = users[person] else { return worlds }
@@ -188,7 +191,7 @@ extension World {
 }
 
 extension Request {
-    /// Whether it may change where contents are without a new master version.
+    /// Whether the request may change the location of contents without a new master version.
     var mayLeaveMasterVersions: Bool {
         switch self {
         case .reuploadFile, .confirmAccountSwitch: true
@@ -198,8 +201,8 @@ extension Request {
 }
 
 extension Group {
-    /// Whether nothing differs but that files have their bytes again, or that a member has storage of their own now; the
-    /// tag of Index changes then all the same.
+    /// Whether the groups differ only in files that have their bytes again, or in members' owners. The ETag of Index
+    /// changes nevertheless.
     func differsOnlyByStorage(from before: Group) -> Bool {
         var same = before
         for (uuid, file) in files where file.contentState == .stored {

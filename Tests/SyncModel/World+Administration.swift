@@ -1,6 +1,6 @@
 /// docs/protocol.md §8.23 to §8.27.
 extension World {
-    /// Others may be open too: those whose code nobody was told, since the reply got lost.
+    /// Lists the open invitations. Others may exist whose code is unknown because the reply was lost.
     func openInvitations(to uuid: String, for person: Person) throws(Refusal) -> Answer {
         _ = try group(uuid, for: person, needing: .admin)
         let open = invitations.filter { $0.value.group == uuid && $0.key.isTold }
@@ -68,7 +68,7 @@ extension World {
         return .done
     }
 
-    /// The member with that number; the only admin must stay one.
+    /// The member with that user id; the only admin must not lose the permission.
     private func member(_ user: Int, of group: Group, isAboutToLoseAdmin: Bool) throws(Refusal) -> Owner {
         let number = Choice.told(.integer(user))
         guard let person = users.first(where: { $0.value == number })?.key, let member = group.members[person] else {
@@ -84,8 +84,8 @@ extension World {
 }
 
 extension Choice {
-    /// Whether a reply has told it.
+    /// Whether a reply has revealed the value.
     fileprivate var isTold: Bool { if case .told = self { true } else { false } }
-    /// What a told text must be.
+    /// The pattern for a known text.
     fileprivate var asText: Template { if case .told(.text(let text)) = self { .text(text) } else { .absent } }
 }

@@ -1,6 +1,6 @@
 /// docs/protocol.md §6.5 and §8.22.
 extension World {
-    /// The request's part in a batch that is committed; nil if the batch is not.
+    /// The request's member in a committed batch; nil if the batch is not committed.
     func committedMember(
         _ bare: Request, changing file: String, of batch: Request.Batch?, in uuid: String, by caller: Caller
     ) throws(Refusal) -> (member: BatchMember, masterVersion: Int)? {
@@ -9,9 +9,8 @@ extension World {
         return (member, commit.masterVersion)
     }
 
-    /// Makes what has just been staged a member of the request's batch, or of none, and commits the batch if it is
-    /// complete.
-    /// - Returns: the master version that the commit led to.
+    /// Assigns the staged change to the request's batch, if any, and commits the batch if it is complete.
+    /// - Returns: the master version after the commit; nil without a commit.
     mutating func join(
         _ batch: Request.Batch?, with bare: Request, changing file: String, in uuid: String, by caller: Caller
     ) throws -> Int? {
@@ -36,7 +35,7 @@ extension World {
             let created = change.upload == nil ? nil : groups[uuid]?.files[file]?.created
             commit.members[file] = BatchMember(request: request, created: created, updated: change.upload?.updated)
         }
-        // What was not sent again after the batch had begun anew.
+        // Discards changes that were not sent again after the batch restarted.
         for (file, change) in all where members[file] == nil {
             discard(change, of: file)
             groups[uuid]?.staged[caller]?[file] = nil
@@ -60,14 +59,14 @@ extension World {
         return .success(.object(["numberUploadsDiscarded": .integer(discarded.count)]))
     }
 
-    /// What is left of a new file without owner goes when its device is told so.
+    /// Removes the row of a new file without owner once its device has been informed.
     mutating func forgetWithoutOwner(_ upload: Request.Upload, _ caller: Caller) {
         let staged = groups[upload.group.group]?.staged[caller]?[upload.file]
         guard let staged, staged.kind == .upload, let uploaded = staged.upload, uploaded.owner == nil else { return }
         groups[upload.group.group]?.staged[caller]?[upload.file] = nil
     }
 
-    /// Makes worlds that differ by nothing but empty lists equal.
+    /// Removes empty lists, so that otherwise equal worlds become equal.
     mutating func tidy() {
         for (uuid, group) in groups {
             if group.staged.contains(where: { $0.value.isEmpty }) {
@@ -81,7 +80,7 @@ extension World {
 }
 
 extension Request {
-    /// The request without what a repetition of it may say otherwise: master version and batch.
+    /// The request without master version and batch, which may differ in a repetition.
     package var bare: Request {
         switch self {
         case .uploadFile(var upload):

@@ -36,8 +36,8 @@ extension World {
         .success(.object(["numberUploadsTransferred": .integer(count)]))
     }
 
-    /// Makes staged changes part of the group; all or none.
-    /// - Returns: the master version that the group has then.
+    /// Commits all of the staged changes or none.
+    /// - Returns: the group's master version after the commit.
     mutating func apply(
         _ changes: [String: StagedChange], in uuid: String, by caller: Caller
     ) throws(AnyRefusal) -> Int {

@@ -27,7 +27,7 @@ extension World {
             ]))
     }
 
-    /// The reply if the bytes are not there.
+    /// The reply if the bytes are missing.
     private static func gone(_ reason: String, _ detail: Template, _ file: File) -> Answer {
         .file(
             Content(bytes: [], checkSums: [:]),

@@ -10,7 +10,7 @@ extension World {
         if let uuid {
             guard let group = groups[uuid], group.members[person] != nil else { throw .groupUnknown }
             members["masterVersion"] = .integer(group.masterVersion)
-            // A version that the group has not reached gets everything.
+            // A version that the group has not reached returns all files.
             let since = since.flatMap { $0 <= group.masterVersion ? $0 : nil }
             members["since"] = .optional(since)
             members["fileIndex"] = .list(

@@ -30,7 +30,7 @@ extension World {
         if let user = users[person],
             let joined = groups.first(where: { $0.value.members[person]?.invitation == choice })
         {
-            // The reply of the first time got lost.
+            // The first reply was lost.
             return Self.redeemed(by: user, joined.key)
         }
         guard var invitation = invitations[choice] else { throw .invitationUnknown }
@@ -54,7 +54,7 @@ extension World {
         .success(.object(["userId": .chosen(user), "sharingGroupUUID": .text(group)]))
     }
 
-    /// Forgets invitations whose code nobody can know because the reply got lost.
+    /// Removes invitations whose code is unknown because the reply was lost.
     mutating func forgetUnknownInvitations() {
         invitations = invitations.filter { if case .told = $0.key { true } else { false } }
     }

@@ -30,7 +30,7 @@ extension World {
         change.upload = StagedChange.Uploaded(
             content: request.content, owner: owner, mimeType: request.mimeType, fileGroup: request.fileGroup,
             created: current == nil ? now : nil, updated: now)
-        // Metadata that this device staged before stay part of what it wants to commit.
+        // Metadata that this device staged before stay part of the change.
         change.metadata =
             request.metadata
             ?? staged?.metadata.flatMap { $0.version == current?.nextMetadataVersion ?? 0 ? $0 : nil }
@@ -65,8 +65,7 @@ extension World {
         return effectiveOwner
     }
 
-    /// Whether the announced checksum is that of the bytes, in the flavour of the owner's storage, or of one that they may
-    /// have had before.
+    /// Whether the announced checksum fits the bytes, as computed for the owner's storage or for a possible former one.
     private func isRight(_ request: Request.Upload, in owner: Owner) -> Bool {
         let checkSums = request.content.checkSums.mapValues { $0.lowercased() }
         let announced = request.checkSum.lowercased()
@@ -74,7 +73,7 @@ extension World {
         return switches[owner.person] != nil && checkSums.values.contains(announced)
     }
 
-    /// The reply of the first of two equal uploads, if a commit would still accept what it staged.
+    /// The dates of an identical earlier upload, if a commit would still accept its row.
     private func repetition(
         of staged: StagedChange, _ request: Request.Upload, _ owner: Owner, _ current: File?
     ) -> (created: Choice, updated: Choice)? {
@@ -101,7 +100,7 @@ extension World {
         .success(.object(["committedMasterVersion": .optional(version)]))
     }
 
-    /// Whether another group has this file, not deleted.
+    /// Whether another group contains this file as a live one.
     func isLive(_ file: String, outside group: String) -> Bool {
         groups.contains { $0.key != group && $0.value.files[file]?.isDeleted == false }
     }

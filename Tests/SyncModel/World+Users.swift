@@ -4,7 +4,7 @@ extension World {
         _ person: Person, group: String, name: String?, folder: String?, as serial: Int
     ) throws(Refusal) -> Answer {
         if let user = users[person] {
-            // Only the creator, who came without an invitation, is repeating the request that made the group.
+            // Only the creator, a member without an invitation, can be repeating the request that created the group.
             guard let member = groups[group]?.members[person], member.permission == .admin, member.invitation == nil
             else { throw .userExists }
             return .success(.object(["userId": .chosen(user)]))
@@ -35,10 +35,11 @@ extension World {
         return .done
     }
 
-    /// Takes a person out of a group: the files that they own are deleted but stay in their storage, the members whom
-    /// they owned lose their owner. What they staged is gone, and so is what others staged for their files, deletions
-    /// excepted; new files that others staged into their storage lose their contents. Without members the group is deleted; without an admin somebody becomes one.
-    /// - Returns: whether the group had anything to do with them.
+    /// Removes a person from a group. Files that they own are deleted but stay in their storage, and members whose
+    /// owner they were have none. Their staged changes are discarded, as are others' changes to their files except
+    /// deletions; new files that others staged into their storage lose their contents. A group without members is
+    /// deleted; in a group without an admin, a member becomes admin.
+    /// - Returns: whether the group changed.
     mutating func takeOut(_ person: Person, _ owner: Owner, of uuid: String, as version: Int) -> Bool {
         guard var group = groups[uuid] else { return false }
         let before = group
@@ -55,7 +56,7 @@ extension World {
                 discard(change, of: file)
                 group.staged[caller]?[file] = nil
             }
-            // What stays of a new file without owner keeps a commit from succeeding silently without it.
+            // The row of a new file without owner stays, so that no commit silently omits the file.
             for (file, change) in group.staged[caller] ?? [:] where change.upload?.owner == owner {
                 discard(change, of: file)
                 group.staged[caller]?[file]?.upload?.owner = nil
@@ -73,10 +74,10 @@ extension World {
         return true
     }
 
-    /// Who may become admin; nobody if there is an admin.
+    /// The candidates for admin; empty if the group has an admin.
     ///
-    /// Those with storage come first, among them those with the highest permission. The longest membership decides
-    /// between those; how long it is in seconds is not known here.
+    /// Members with storage have priority, and among them those with the highest permission. The longest membership
+    /// decides between equals; its duration is unknown to the model.
     private func heirs(among members: [Person: Member]) -> [Person] {
         guard members.values.allSatisfy({ $0.permission != .admin }) else { return [] }
         let owning = members.filter { account(of: $0.key).bringsStorage }
@@ -85,7 +86,7 @@ extension World {
             .sorted { $0.name < $1.name }
     }
 
-    /// The worlds that this one may be, given that each group has one heir.
+    /// The worlds that result if one heir is chosen in each group.
     var settled: [World] {
         guard let (uuid, group) = groups.first(where: { !$0.value.heirs.isEmpty }) else { return [self] }
         return group.heirs.indices.flatMap { index in
@@ -95,8 +96,8 @@ extension World {
         }
     }
 
-    /// Deletes a group: its files are deleted but stay in their owners' storage; members, invitations and staged changes
-    /// are gone.
+    /// Deletes a group: its files are deleted but stay in their owners' storage; members, invitations and staged
+    /// changes are removed.
     mutating func delete(_ uuid: String) {
         guard var group = groups[uuid] else { return }
         for (file, entry) in group.files where !entry.isDeleted {

@@ -1,24 +1,24 @@
-/// Everything that a server with these users must know, as plain values: the executable short form of docs/protocol.md.
+/// The state of a server as plain values: an executable summary of docs/protocol.md.
 ///
-/// ``respond(to:from:as:)`` is the whole server. Each group of endpoints is an extension in a file of its own.
+/// ``respond(to:from:as:)`` is the complete server. Each group of endpoints is an extension in a separate file.
 package struct World: Equatable, Sendable {
-    /// Who is a user, and as which.
+    /// The user of each person who is signed up.
     package internal(set) var users: [Person: Choice] = [:]
-    /// All groups that ever were, by UUID.
+    /// All groups, including removed ones, by UUID.
     package internal(set) var groups: [String: Group] = [:]
-    /// Who has switched accounts, and to which: they go on with it also after they have removed their user.
+    /// The current account of each person who has switched; they keep it even after removing their user.
     package internal(set) var accounts: [Person: Account] = [:]
-    /// The newest switch of everybody who is a user and has switched.
+    /// The newest switch of each user who has switched.
     package internal(set) var switches: [Person: AccountSwitch] = [:]
     /// Open invitations.
     package internal(set) var invitations: [Choice: Invitation] = [:]
-    /// What lies in people's storage besides the contents of files and staged changes.
+    /// Contents in owners' storages that no file or staged change references.
     package internal(set) var remains = Remains()
 
-    /// A server without users.
+    /// Creates a server without users.
     package init() {}
 
-    /// Answers one request, number `serial`; the world is as it was if the answer is a refusal.
+    /// Performs request number `serial` and returns the answer; an error leaves the world unchanged.
     package mutating func respond(to request: Request, from caller: Caller, as serial: Int) -> Answer {
         let before = self
         do {
@@ -98,10 +98,10 @@ package struct World: Equatable, Sendable {
 /// A user with storage, as the owner of files.
 package struct Owner: Hashable, Sendable {
     package let person: Person
-    /// Another one if the person has signed up again since.
+    /// The user, which differs if the person has signed up again since.
     package let user: Choice
 
-    /// Names a user.
+    /// Creates an owner.
     package init(person: Person, user: Choice) {
         self.person = person
         self.user = user
@@ -114,7 +114,7 @@ package struct Invitation: Equatable, Sendable {
     package let permission: Permission
     package let allowsSocial: Bool
     package let inviter: Person
-    /// Who will own the new files of a redeemer without storage.
+    /// The future owner of the new files of a redeemer without storage.
     package internal(set) var owner: Owner
     package var acceptorsLeft: Int
 }
@@ -123,18 +123,18 @@ extension World {
     /// The account that a person signs in with.
     package func account(of person: Person) -> Account { accounts[person] ?? person.firstAccount }
 
-    /// Where an owner's files are, in the wire's word.
+    /// The wire name of an owner's storage.
     package func storage(of owner: Owner) -> String? { account(of: owner.person).provider.storage }
 
-    /// Whether the owner still is a user.
+    /// Whether the owner is still a user.
     func isPresent(_ owner: Owner) -> Bool { users[owner.person] == owner.user }
 
-    /// Whether the owner still is in the group: nobody else's storage is written to.
+    /// Whether the owner is still in the group, since the server writes only into members' storages.
     func isPresent(_ owner: Owner, in group: String) -> Bool {
         isPresent(owner) && groups[group]?.members[owner.person] != nil
     }
 
-    /// The group, if the caller is in it with at least this permission.
+    /// The group, if the caller is a member with at least this permission.
     func group(
         _ uuid: String, for person: Person, needing permission: Permission
     ) throws(Refusal) -> (group: Group, member: Member) {
@@ -143,7 +143,7 @@ extension World {
         return (group, member)
     }
 
-    /// Whose storage takes a member's new files; nil once that owner has left.
+    /// The owner whose storage receives a member's new files; nil once that owner has left.
     func effectiveOwner(of person: Person, _ member: Member) -> Owner? {
         if account(of: person).bringsStorage { return users[person].map { Owner(person: person, user: $0) } }
         return member.owner

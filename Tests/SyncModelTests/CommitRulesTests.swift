@@ -5,8 +5,7 @@ import Testing
 struct CommitRulesTests {
     var scene = Scene()
 
-    @Test(
-        "A commit applies everything staged, raises the master version by one, and is remembered until the next change")
+    @Test("A commit applies all staged changes, raises the master version by one, and is stored until the next change")
     mutating func commit() {
         scene.ask(scene.upload("a", 0, "one"), Scene.anna)
         scene.ask(scene.upload("b", 0, "two"), Scene.anna)
@@ -20,9 +19,7 @@ struct CommitRulesTests {
         #expect(scene.ask(request, Scene.anna).member("masterVersionUpdate") == .integer(2))
     }
 
-    @Test(
-        "Of two devices that stage the same next version one wins; the other's leftover stops its commits until replaced"
-    )
+    @Test("If two devices stage the same next version, one wins; the other's row blocks its commits until replaced")
     mutating func lostRace() {
         scene.ask(scene.upload("a", 0, "zero"), Scene.anna)
         scene.commit(Scene.anna)
@@ -38,7 +35,7 @@ struct CommitRulesTests {
         #expect(Set(scene.world.remains.doomed.map(\.content)) == Set(["zero", "mine", "yours"].map(scene.content)))
     }
 
-    @Test("An equal upload gets the dates of the first, another one of the same version replaces it")
+    @Test("An identical upload returns the dates of the first; a different one of the same version replaces it")
     mutating func repetition() {
         let first = scene.ask(scene.upload("a", 0, "one", metadata: Metadata(0, "m")), Scene.anna)
 
@@ -49,7 +46,7 @@ struct CommitRulesTests {
         #expect(scene.world.remains.doomed.map(\.content) == [scene.content("one")])
     }
 
-    @Test("Metadata and upload join each other, a deletion replaces both, and the later request replaces a deletion")
+    @Test("Metadata and upload are combined; a deletion replaces both, and a later request replaces a deletion")
     mutating func replacement() {
         scene.ask(scene.upload("a", 0, "zero"), Scene.anna)
         scene.commit(Scene.anna)
@@ -67,8 +64,7 @@ struct CommitRulesTests {
         #expect(scene.staged("a", Scene.anna)?.kind == .metadata)
     }
 
-    @Test(
-        "A deleted file takes only an undelete, and what was staged without one is refused with the rest of its commit")
+    @Test("A deleted file accepts only an undelete; a row staged without one makes its whole commit fail")
     mutating func undelete() {
         scene.ask(scene.upload("a", 0, "zero"), Scene.anna)
         scene.commit(Scene.anna)

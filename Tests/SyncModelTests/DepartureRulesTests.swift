@@ -1,11 +1,11 @@
 import SyncModel
 import Testing
 
-@Suite("The model: leaving members")
+@Suite("The model: departing members")
 struct DepartureRulesTests {
     var scene = Scene()
 
-    @Test("An owner's files are removed on leaving; a sharing user may no longer add files, and still reads")
+    @Test("A departing owner's files are deleted; their sharing users cannot add files, but can still read")
     mutating func ownerLeaves() {
         scene.letIn(Scene.chris, .admin)
         scene.ask(scene.upload("a", 0, "zero"), Scene.chris)
@@ -22,7 +22,7 @@ struct DepartureRulesTests {
         #expect(scene.ask(.index(group: Scene.group), Scene.anna).codes == ["group_unknown"])
     }
 
-    @Test("A new file staged into a storage whose owner has left cannot be committed")
+    @Test("A new file staged into a departed owner's storage cannot be committed")
     mutating func stagedIntoForeignStorage() {
         scene.letIn(Scene.chris)
         scene.ask(scene.upload("a", 0, "zero"), Scene.chris)
@@ -32,7 +32,7 @@ struct DepartureRulesTests {
         #expect(scene.commit(Scene.chris).codes == ["owner_removed"])
     }
 
-    @Test("Once its device has been informed, a new file without owner blocks no commit")
+    @Test("Once its device has been informed, a new file without owner no longer blocks commits")
     mutating func toldOfOwner() {
         scene.letIn(Scene.ben)
         scene.letIn(Scene.chris)
@@ -49,9 +49,7 @@ struct DepartureRulesTests {
         #expect(scene.committed("b")?.version == 1)
     }
 
-    @Test(
-        "Removing a user raises the master version once in each group, ends groups without members, and frees the account"
-    )
+    @Test("Removing a user raises each group's master version once, deletes empty groups, and frees the account")
     mutating func removeUser() {
         scene.letIn(Scene.ben)
         scene.ask(.createSharingGroup(group: "H", name: nil), Scene.anna)
@@ -66,7 +64,7 @@ struct DepartureRulesTests {
         #expect(scene.ask(.addUser(group: "I", name: nil, folder: "F"), Scene.anna).isSuccess)
     }
 
-    @Test("When the last admin leaves a member is promoted, those with storage first")
+    @Test("When the last admin leaves, a member is promoted; those with storage have priority")
     mutating func succession() {
         scene.letIn(Scene.chris, .write)
         scene.letIn(Scene.ben, .read)

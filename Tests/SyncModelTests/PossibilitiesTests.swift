@@ -6,7 +6,7 @@ struct PossibilitiesTests {
     var scene = Scene()
     let anna = Caller(Scene.anna, on: "1")
 
-    @Test("A lost reply leaves two possible states, and the next reply about the group decides")
+    @Test("A lost reply leaves two possible states, and the group's next reply decides between them")
     mutating func lostReply() {
         var possibilities = Possibilities(of: scene.world)
         let rename = Request.updateSharingGroup(scene.here, name: "new")
@@ -20,7 +20,7 @@ struct PossibilitiesTests {
         #expect(possibilities.likeliest.groups[Scene.group]?.name == "new")
     }
 
-    @Test("Two concurrent requests may be ordered either way, and no other outcome is accepted")
+    @Test("Two concurrent requests may be performed in either order; any other outcome is rejected")
     mutating func simultaneous() {
         let one = Request.updateSharingGroup(scene.here, name: "one")
         let two = Request.updateSharingGroup(scene.here, name: "two")
@@ -41,7 +41,7 @@ struct PossibilitiesTests {
             ]) != [])
     }
 
-    @Test("Values chosen by the server must not change, and a reply against the rules is detected")
+    @Test("Values chosen by the server must not change, and a reply that breaks the rules is detected")
     mutating func choices() {
         var possibilities = Possibilities(of: scene.world)
         func check(_ number: Int, _ serial: Int) -> [String] {

@@ -1,7 +1,7 @@
 import SyncModel
 import Testing
 
-/// A few people and a shorthand for what they ask; every reply is the one that the model predicts.
+/// A few people and a shorthand for their requests; every reply is the one that the model predicts.
 struct Scene {
     static let anna = Person("Anna", .google)
     static let ben = Person("Ben", .google)
@@ -11,20 +11,20 @@ struct Scene {
     private(set) var world = World()
     private var serial = 0
 
-    /// Anna is a user with a group.
+    /// Creates a scene in which Anna is a user with a group.
     init() { ask(.addUser(group: Self.group, name: nil, folder: "F"), Self.anna) }
 
     var masterVersion: Int { world.groups[Self.group]?.masterVersion ?? -1 }
     var here: Request.GroupSelection { .init(Self.group, at: masterVersion) }
 
-    /// What the server must answer.
+    /// Makes a request and returns the answer that the server must send.
     @discardableResult
     mutating func ask(_ request: Request, _ person: Person, on device: String = "1") -> Answer {
         serial += 1
         return world.respond(to: request, from: Caller(person, on: device), as: serial)
     }
 
-    /// Lets `person` in, with an invitation of Anna's whose code is made up here.
+    /// Adds `person` to the group, with an invitation from Anna and an invented code.
     mutating func letIn(_ person: Person, _ permission: Permission = .write) {
         var possibilities = Possibilities(of: world)
         let code = "code \(serial)"
@@ -41,7 +41,7 @@ struct Scene {
         Content(bytes: Array(text.utf8), checkSums: ["Google": text, "Dropbox": "D" + text])
     }
 
-    /// UploadFile as it is right now, with metadata if given.
+    /// An UploadFile request at the current master version.
     func upload(
         _ file: String, _ version: Int, _ text: String, metadata: Metadata? = nil, undeletes: Bool = false
     ) -> Request {
@@ -53,7 +53,7 @@ struct Scene {
 
     func file(_ uuid: String) -> Request.FileSelection { .init(uuid, in: here) }
 
-    /// Commits what a device has staged.
+    /// Commits a device's staged changes.
     @discardableResult
     mutating func commit(_ person: Person, on device: String = "1") -> Answer {
         ask(.doneUploads(here, newName: nil, message: nil), person, on: device)
@@ -67,9 +67,9 @@ struct Scene {
 }
 
 extension Answer {
-    /// The codes of a refusal; empty for a success.
+    /// The error codes; empty for a success.
     var codes: [String] { if case .refused(let refusals) = self { refusals.map(\.code) } else { [] } }
-    /// Whether it is a success, stale or not.
+    /// Whether the answer is a success, even if stale.
     var isSuccess: Bool { codes.isEmpty }
     /// A member of the message.
     func member(_ name: String) -> Template? {

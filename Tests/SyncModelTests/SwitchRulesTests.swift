@@ -18,7 +18,7 @@ struct SwitchRulesTests {
                 checkSum: "D" + text))
     }
 
-    @Test("Files keep their versions and wait, with one new master version; the former storage keeps what it has")
+    @Test("Files keep their versions and wait, with one new master version; the former storage stays unchanged")
     mutating func confirmed() {
         scene.ask(scene.upload("a", 0, "zero"), Scene.anna)
         scene.commit(Scene.anna)
@@ -36,7 +36,7 @@ struct SwitchRulesTests {
         #expect(scene.world.remains.left.map(\.account) == [Scene.anna.firstAccount])
     }
 
-    @Test("The bytes of the version end the waiting, others do not")
+    @Test("Only the version's own bytes end the wait")
     mutating func reuploaded() {
         scene.ask(scene.upload("a", 0, "zero"), Scene.anna)
         scene.commit(Scene.anna)
@@ -52,7 +52,7 @@ struct SwitchRulesTests {
         #expect(scene.world.referenced.map(\.account) == [Self.next])
     }
 
-    @Test("What others have staged into the former storage is neither committed nor omitted until it comes again")
+    @Test("Others' changes staged into the former storage are neither committed nor omitted until sent again")
     mutating func othersStaged() {
         scene.letIn(Scene.ben)
         scene.ask(scene.upload("a", 0, "zero"), Scene.anna)
@@ -61,13 +61,13 @@ struct SwitchRulesTests {
         _ = `switch`()
 
         #expect(scene.commit(Scene.ben).codes == ["file_version_mismatch"])
-        #expect(scene.ask(scene.upload("a", 1, "one"), Scene.ben).isSuccess, "a former storage's checksum will do")
+        #expect(scene.ask(scene.upload("a", 1, "one"), Scene.ben).isSuccess, "a former storage's checksum is accepted")
         #expect(scene.commit(Scene.ben).isSuccess)
 
         #expect(scene.committed("a")?.version == 1 && scene.committed("a")?.contentState == .stored)
     }
 
-    @Test("While the server moves files nobody can tell how far it is; its end is seen by the master version")
+    @Test("While the server moves files, its progress is unknown; the master version reveals the end")
     mutating func moved() {
         scene.ask(scene.upload("a", 0, "zero"), Scene.anna)
         scene.commit(Scene.anna)
@@ -80,7 +80,7 @@ struct SwitchRulesTests {
         #expect(scene.world.afterMoves.last?.groups[Scene.group]?.files["a"]?.contentState == .stored)
     }
 
-    @Test("Who gives up finds the rest gone, or deleted", arguments: Request.MissingFiles.allCases)
+    @Test("Finishing a switch leaves the waiting files gone or deleted", arguments: Request.MissingFiles.allCases)
     mutating func finished(_ missing: Request.MissingFiles) {
         scene.ask(scene.upload("a", 0, "zero"), Scene.anna)
         scene.commit(Scene.anna)

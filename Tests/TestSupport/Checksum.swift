@@ -2,9 +2,9 @@ import Foundation
 import OpenSSLCrypto
 import StorageHashes
 
-/// Checksums in the form of the wire.
+/// Checksums in wire format.
 public enum Checksum {
-    /// The checksum that a storage's files have on the wire.
+    /// The wire checksum of bytes in a storage.
     public static func of(_ bytes: [UInt8], in storage: SandboxProvider) -> String {
         switch storage {
         case .dropbox: dropbox(bytes)
@@ -20,14 +20,14 @@ public enum Checksum {
         return hash.finish().hexLowercase
     }
 
-    /// MD5 in 32 lower-case hexadecimal digits, as Google Drive has it.
+    /// MD5 in 32 lower-case hexadecimal digits, as in Google Drive.
     public static func md5(_ bytes: [UInt8]) -> String {
         var digest = IncrementalMD5()
         digest.update(bytes)
         return digest.finish()
     }
 
-    /// SHA-1 in 40 upper-case hexadecimal digits, as OneDrive once had it.
+    /// SHA-1 in 40 upper-case hexadecimal digits, as formerly in OneDrive.
     public static func sha1(_ bytes: [UInt8]) -> String { IncrementalDigest.digest(of: bytes, .sha1).hexUppercase }
 
     /// OneDrive's own hash in base64.
@@ -38,14 +38,14 @@ public enum Checksum {
     }
 }
 
-/// The checksum that a storage's files have, of data that come in pieces.
+/// The wire checksum of data that arrive in pieces.
 public struct IncrementalCheckSum: ~Copyable {
     private let storage: SandboxProvider
     private var md5 = IncrementalDigest(.md5)
     private var sha1 = IncrementalDigest(.sha1)
     private var dropbox = DropboxContentHash()
 
-    /// Begins with nothing.
+    /// Begins without data.
     public init(in storage: SandboxProvider) { self.storage = storage }
 
     /// Adds a piece.
@@ -70,11 +70,11 @@ public struct IncrementalCheckSum: ~Copyable {
     }
 }
 
-/// MD5 of data that come in pieces.
+/// MD5 of data that arrive in pieces.
 public struct IncrementalMD5: ~Copyable {
     private var digest = IncrementalDigest(.md5)
 
-    /// Begins with nothing.
+    /// Begins without data.
     public init() {}
 
     /// Adds a piece.

@@ -1,17 +1,18 @@
-/// Builds query strings byte for byte as deployed clients do.
+/// Builds query strings that are byte for byte identical to those of deployed clients.
 ///
-/// Sorted by name, each `name=value` encoded as a whole, so `&`, `+`, `=` and a few others stay as they are.
+/// Parameters are sorted by name, and each `name=value` is encoded as a whole, so `&`, `+`, `=` and a few others stay
+/// unencoded.
 public enum ClientQuery {
     private static let literal = Set("!$&'()*+,-.;=_~".utf8)
 
-    /// The query with its leading `?`, or nothing if every value is nil.
+    /// Returns the query with its leading `?`, or an empty text if every value is nil.
     public static func text(_ parameters: [String: String?]) -> String {
         let pairs = parameters.compactMap { name, value in value.map { (name, $0) } }.sorted { $0.0 < $1.0 }
         guard !pairs.isEmpty else { return "" }
         return "?" + pairs.map { encode("\($0.0)=\($0.1)", literal: literal) }.joined(separator: "&")
     }
 
-    /// Percent-encodes everything that is neither an ASCII letter or digit nor in `literal`.
+    /// Percent-encodes all bytes except ASCII letters, digits, and those in `literal`.
     public static func encode(_ text: String, literal: Set<UInt8> = []) -> String {
         var result = ""
         for byte in text.utf8 {

@@ -1,8 +1,8 @@
 import Glibc
 
-/// A blocking TCP connection to a server on this machine, with a limit on how long each call may wait.
+/// A blocking TCP connection to a server on this machine, with a time limit for each call.
 ///
-/// The only file of the test support that touches C pointers. Closed when the value goes out of scope.
+/// This is the only file of the test support that uses C pointers. The socket is closed when the value is destroyed.
 @safe
 public struct ClientSocket: ~Copyable {
     private let descriptor: Int32
@@ -11,7 +11,7 @@ public struct ClientSocket: ~Copyable {
     ///
     /// - Parameters:
     ///   - host: a dotted address, or `localhost`.
-    ///   - timeout: longest wait of each later send or receive.
+    ///   - timeout: the maximum wait of each later send or receive.
     public init(host: String, port: UInt16, timeout: Duration) throws(SocketError) {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw SocketError(step: "socket") }
@@ -24,7 +24,7 @@ public struct ClientSocket: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Sends all of `bytes`; a peer that is gone is an error, never a signal.
+    /// Sends all of `bytes`; a disconnected peer is an error, never a signal.
     public func send(_ bytes: some Collection<UInt8>) throws(SocketError) {
         let bytes = ContiguousArray(bytes)
         var sent = 0
@@ -40,7 +40,7 @@ public struct ClientSocket: ~Copyable {
         }
     }
 
-    /// Receives what is there, at most `limit` bytes; empty at the end of the stream.
+    /// Receives available bytes, at most `limit`; empty at the end of the stream.
     public func receive(upTo limit: Int = 65_536) throws(SocketError) -> [UInt8] {
         while true {
             var count = 0
@@ -54,17 +54,17 @@ public struct ClientSocket: ~Copyable {
         }
     }
 
-    /// Whether ``receive(upTo:)`` would return at once, after waiting for at most `limit`.
+    /// Waits for at most `limit`, and returns whether ``receive(upTo:)`` would then return immediately.
     public func isReadable(within limit: Duration) -> Bool {
         var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         let milliseconds = limit.components.seconds * 1_000 + limit.components.attoseconds / 1_000_000_000_000_000
         return unsafe poll(&state, 1, Int32(clamping: milliseconds)) > 0
     }
 
-    /// Says that nothing more will be sent, and still reads.
+    /// Closes the sending direction; the connection can still receive.
     public func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// Closes at once with a reset, as a phone does that loses its network stack.
+    /// Closes the connection immediately with a reset, like a phone that loses its network stack.
     public consuming func reset() {
         var option = linger(l_onoff: 1, l_linger: 0)
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
@@ -96,7 +96,7 @@ public struct ClientSocket: ~Copyable {
 public struct SocketError: Error, CustomStringConvertible {
     /// The call that failed.
     public let step: String
-    /// errno(3) at that moment; `EAGAIN` after a time limit.
+    /// The value of errno(3) after the call; `EAGAIN` after a timeout.
     public let code: Int32
 
     init(step: String) {
@@ -104,9 +104,9 @@ public struct SocketError: Error, CustomStringConvertible {
         self.code = errno
     }
 
-    /// True if the wait was longer than the connection's limit.
+    /// Whether the call exceeded the connection's time limit.
     public var isTimeout: Bool { code == EAGAIN }
 
-    /// The call and the number, for a test's report.
+    /// The call and the error number, for a test's report.
     public var description: String { "\(step) failed with errno \(code)" }
 }

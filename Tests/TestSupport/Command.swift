@@ -1,16 +1,16 @@
 import Foundation
 import Posix
 
-/// A program that a test runs to its end.
+/// A program that a test has run to completion.
 public struct Command: Sendable {
     /// The exit status.
     public let status: Int32
-    /// What it wrote to standard output and standard error.
+    /// The output to standard output and standard error.
     public let output: String
 
-    /// Runs the program and waits for its end.
+    /// Runs the program and waits until it ends.
     public init(_ executable: String, _ arguments: [String]) throws {
-        // A file rather than a pipe: daemons that the program starts may keep it open for ever.
+        // A file instead of a pipe, since daemons that the program starts may keep it open indefinitely.
         let file = FileManager.default.temporaryDirectory.appending(path: "syncserver-command-\(UUID().uuidString)")
         try Data().write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }

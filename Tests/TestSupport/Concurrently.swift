@@ -2,9 +2,9 @@ import Foundation
 import MariaDB
 import Synchronization
 
-/// Runs `body` on `count` threads of their own, all starting at the same moment, and returns what each of them got.
+/// Runs `body` on `count` new threads that all start at the same moment, and returns their results.
 ///
-/// Blocks until all have ended; results are in the order of the threads' numbers, 0 up to `count - 1`.
+/// Blocks until all threads have ended. Results are in the order of the threads' numbers, from 0 to `count - 1`.
 public func concurrently<Value: Sendable>(
     _ count: Int, _ body: @escaping @Sendable (_ number: Int) throws -> Value
 ) -> [Result<Value, any Error>] {
@@ -31,18 +31,18 @@ public func concurrently<Value: Sendable>(
     return box.outcomes.withLock { outcomes in (0..<count).compactMap { outcomes[$0] } }
 }
 
-/// What the threads report, under a lock that they share.
+/// The threads' results, protected by a shared lock.
 private final class OutcomeBox<Value: Sendable>: Sendable {
     let outcomes = Mutex<[Int: Result<Value, any Error>]>([:])
 }
 
 extension Sequence {
-    /// The values of those results that are successes.
+    /// The values of the successful results.
     public func successes<Value>() -> [Value] where Element == Result<Value, any Error> {
         compactMap { try? $0.get() }
     }
 
-    /// The errors of those results that are failures.
+    /// The errors of the failed results.
     public func failures<Value>() -> [any Error] where Element == Result<Value, any Error> {
         compactMap { result in
             guard case .failure(let error) = result else { return nil }

@@ -1,4 +1,4 @@
-/// Damages texts in ways that a parser may stumble over; the same seed gives the same damage.
+/// Damages texts in ways that may break a parser; the same seed yields the same damage.
 public struct Damage {
     private static let pieces = [
         "-1", "0", "1e400", "-1e19", "1e21", "9223372036854775807", "-9223372036854775808", "18446744073709551616",
@@ -10,10 +10,11 @@ public struct Damage {
 
     private var state: UInt64
 
-    /// Begins a sequence.
+    /// Begins a sequence of damages.
     public init(seed: UInt64) { state = seed }
 
-    /// The text with one to four places changed: a byte, a stretch left out or doubled, a number or a structure put in.
+    /// Returns the text with one to four changes: a changed byte, a removed or repeated section, or an inserted number
+    /// or structure.
     public mutating func applied(to text: [UInt8]) -> [UInt8] {
         var bytes = text
         for _ in 0...(next(4)) {

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Waits until `condition` holds, asking again every 50 ms.
+/// Waits until `condition` holds, checking it every 50 ms.
 ///
-/// For what the server promises to happen after its reply. Frees the thread between two questions.
-/// - Throws: ``NotEventually`` after `limit`, or what the last question threw.
+/// For effects that the server guarantees after its reply. The thread is free between two checks.
+/// - Throws: ``NotEventually`` after `limit`, or the error of the last check.
 public func eventually(
     _ expectation: String, within limit: Duration = .seconds(30), _ condition: () throws -> Bool
 ) async throws {
@@ -20,12 +20,12 @@ public func eventually(
     }
 }
 
-/// A condition that did not come true in time.
+/// A condition that was not fulfilled in time.
 public struct NotEventually: Error, CustomStringConvertible {
-    /// What was waited for.
+    /// The expected condition.
     public let expectation: String
 
-    /// Notes what was waited for.
+    /// Creates the error for an expected condition.
     public init(expectation: String) { self.expectation = expectation }
 
     /// A sentence for a test's report.

@@ -1,15 +1,15 @@
 import Foundation
 
-/// Where a server of the stack listens with plain HTTP.
+/// The address of a server of the stack for plain HTTP.
 public struct HTTPAddress: Sendable {
     /// A dotted address or `localhost`.
     public let host: String
     /// The port.
     public let port: UInt16
-    /// A path that stands before every other, without a trailing slash; usually empty.
+    /// A prefix of every path, without a trailing slash; usually empty.
     public let prefix: String
 
-    /// Takes apart `http://HOST:PORT[/PREFIX]`.
+    /// Parses `http://HOST:PORT[/PREFIX]`.
     public init(_ url: String) throws {
         guard let parts = URLComponents(string: url), parts.scheme == "http", let host = parts.host else {
             throw StackError.malformedSetting(url)
@@ -19,33 +19,33 @@ public struct HTTPAddress: Sendable {
         self.prefix = parts.path.hasSuffix("/") ? String(parts.path.dropLast()) : parts.path
     }
 
-    /// Makes one request on a connection of its own.
+    /// Makes one request on a new connection.
     ///
-    /// A server that answers early and stops reading is no error: its reply is returned.
+    /// If the server replies early and stops reading, that is not an error: its reply is returned.
     public func perform(_ call: HTTPCall, timeout: Duration = .seconds(90)) throws -> HTTPReply {
         var conversation = try HTTPConversation(to: self, timeout: timeout)
         do {
             try conversation.send(call.head(for: self))
             if let body = call.body { try conversation.send(body) }
         } catch let error as SocketError where !error.isTimeout {
-            // Fall through to the reply that explains it.
+            // Continue to the reply that explains the failure.
         }
         return try conversation.reply(toHead: call.method == "HEAD")
     }
 }
 
-/// One HTTP request as values.
+/// One HTTP request.
 public struct HTTPCall: Sendable {
     /// The method.
     public var method: String
     /// Path and query, already encoded.
     public var target: String
-    /// Headers besides `Host`, `Connection` and `Content-Length`.
+    /// Headers other than `Host`, `Connection` and `Content-Length`.
     public var headers: [(name: String, value: String)]
     /// The body; nil for a request without one.
     public var body: [UInt8]?
 
-    /// Collects the parts.
+    /// Creates a request from its parts.
     public init(
         _ method: String, _ target: String, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil
     ) {
@@ -57,7 +57,7 @@ public struct HTTPCall: Sendable {
 
     /// The request line and headers, with a blank line at the end.
     ///
-    /// - Parameter contentLength: what to announce instead of the body's length.
+    /// - Parameter contentLength: the length to announce instead of the body's length.
     public func head(for address: HTTPAddress, contentLength: Int? = nil) -> String {
         var text = "\(method) \(address.prefix)\(target) HTTP/1.1\r\nHost: \(address.host):\(address.port)\r\n"
         text += "Connection: close\r\n"

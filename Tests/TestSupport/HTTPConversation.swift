@@ -1,4 +1,4 @@
-/// One HTTP/1.1 connection that is driven by hand, so that a test may break any rule.
+/// One HTTP/1.1 connection under the test's direct control, so that it may break any rule.
 public struct HTTPConversation: ~Copyable {
     private let socket: ClientSocket
     private var buffer: ArraySlice<UInt8> = []
@@ -8,22 +8,22 @@ public struct HTTPConversation: ~Copyable {
         socket = try ClientSocket(host: address.host, port: address.port, timeout: timeout)
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     public func send(_ bytes: some Collection<UInt8>) throws { try socket.send(bytes) }
 
-    /// Sends text as it is.
+    /// Sends text unchanged.
     public func send(_ text: String) throws { try socket.send(text.utf8) }
 
-    /// Whether something of a reply, or the end of the connection, is there after at most `limit`.
+    /// Waits for at most `limit`, and returns whether a part of a reply or the end of the connection has arrived.
     public func hasReply(within limit: Duration) -> Bool { !buffer.isEmpty || socket.isReadable(within: limit) }
 
     /// Closes the sending direction only.
     public func finishSending() { socket.finishSending() }
 
-    /// Drops the connection in the middle, with a reset.
+    /// Drops the connection with a reset.
     public consuming func hangUp() { socket.reset() }
 
-    /// Reads a whole reply; its body goes to `onBody` piece by piece if that is given, and is collected otherwise.
+    /// Reads a complete reply; passes its body to `onBody` piece by piece if given, otherwise collects it.
     public mutating func reply(
         toHead: Bool = false, onBody: (([UInt8]) throws -> Void)? = nil
     ) throws -> HTTPReply {
@@ -64,7 +64,7 @@ public struct HTTPConversation: ~Copyable {
         return HTTPReply(status: status, headers: headers, body: [], isComplete: true)
     }
 
-    /// False at the end of the stream; a reset counts as the end.
+    /// Reads more bytes; returns false at the end of the stream or after a reset.
     private mutating func refill() throws -> Bool {
         do {
             let more = try socket.receive(upTo: 262_144)
@@ -114,10 +114,10 @@ public struct HTTPConversation: ~Copyable {
     }
 }
 
-/// What may go wrong while a reply is read.
+/// An error while reading a reply.
 public enum HTTPConversationError: Error {
     /// The server closed the connection before a complete head.
     case closedWithoutReply
-    /// Something that is not HTTP/1.1.
+    /// The server sent invalid HTTP/1.1.
     case malformed(String)
 }

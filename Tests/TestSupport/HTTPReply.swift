@@ -1,15 +1,15 @@
-/// A complete HTTP reply as it came over the wire, header names in their original letter case.
+/// A complete HTTP reply as received, with header names in their original letter case.
 public struct HTTPReply: Sendable, CustomStringConvertible {
     /// The status code.
     public var status: Int
     /// The headers in their order, names as sent.
     public var headers: [(name: String, value: String)]
-    /// The body after transfer decoding; what was received until the end of the connection if `isComplete` is false.
+    /// The body after transfer decoding; only the received part if `isComplete` is false.
     public var body: [UInt8]
     /// False if the connection ended before the announced end of the body.
     public var isComplete: Bool
 
-    /// Collects the parts.
+    /// Creates a reply from its parts.
     public init(status: Int, headers: [(name: String, value: String)], body: [UInt8], isComplete: Bool) {
         self.status = status
         self.headers = headers
@@ -17,24 +17,24 @@ public struct HTTPReply: Sendable, CustomStringConvertible {
         self.isComplete = isComplete
     }
 
-    /// All values of a header, whatever its letter case.
+    /// All values of a header, regardless of its letter case.
     public func values(of name: String) -> [String] {
         headers.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }
 
-    /// The body as a JSON object; nil if it is anything else.
+    /// The body as a JSON object; nil if it is not one.
     public var json: JSONValue? { Self.object(body) }
 
-    /// The JSON object in the header that UploadFile and DownloadFile answer with.
+    /// The JSON object in the reply header of UploadFile and DownloadFile.
     ///
-    /// Looked up as deployed clients do: by the lower-case name, letter by letter.
+    /// Like deployed clients, looks up the exact lower-case name.
     public var messageParameters: JSONValue? {
         let values = headers.filter { $0.name == "syncserver-message-params" }.map(\.value)
         guard values.count == 1 else { return nil }
         return Self.object(Array(values[0].utf8))
     }
 
-    /// The current master version that a stale request is answered with, from the header or the body.
+    /// The current master version in the reply to a stale request, from the header or the body.
     public var masterVersionUpdate: Int64? { (messageParameters ?? json)?.masterVersionUpdate?.integer }
 
     /// Status and the first part of the body, for a test's report.
@@ -50,19 +50,19 @@ public struct HTTPReply: Sendable, CustomStringConvertible {
     }
 }
 
-/// A reply other than the one a helper needs to go on.
+/// A reply that a helper did not expect.
 public struct UnexpectedReply: Error, CustomStringConvertible {
-    /// What was attempted.
+    /// The attempted operation.
     public let attempt: String
-    /// What came back.
+    /// The unexpected reply.
     public let reply: HTTPReply
 
-    /// Notes both.
+    /// Creates the error from an operation and its reply.
     public init(_ attempt: String, _ reply: HTTPReply) {
         self.attempt = attempt
         self.reply = reply
     }
 
-    /// Both, for a test's report.
+    /// The operation and the reply, for a test's report.
     public var description: String { "\(attempt): \(reply)" }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// One JSON value as it arrived, kept apart by type: a number is never a string, a boolean never a number.
+/// A received JSON value with a strict type: a number is never a string, a boolean never a number.
 @dynamicMemberLookup
 public enum JSONValue: Sendable, Equatable, Decodable {
     case null
@@ -11,13 +11,13 @@ public enum JSONValue: Sendable, Equatable, Decodable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// Parses a whole text; nil if it is not JSON.
+    /// Parses a complete text; nil if it is not JSON.
     public init?(_ bytes: some Collection<UInt8>) {
         guard let value = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes)) else { return nil }
         self = value
     }
 
-    /// Decodes whichever type the text has.
+    /// Decodes a value of any type.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
@@ -37,16 +37,16 @@ public enum JSONValue: Sendable, Equatable, Decodable {
         }
     }
 
-    /// The member of that name; nil if there is none or this is not an object.
+    /// The member of that name; nil if it is missing or this is not an object.
     public subscript(dynamicMember name: String) -> JSONValue? { self[name] }
 
-    /// The member of that name; nil if there is none or this is not an object.
+    /// The member of that name; nil if it is missing or this is not an object.
     public subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members[name]
     }
 
-    /// The names of an object's members; empty for anything else.
+    /// The names of an object's members; empty for other types.
     public var names: Set<String> {
         guard case .object(let members) = self else { return [] }
         return Set(members.keys)

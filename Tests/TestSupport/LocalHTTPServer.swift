@@ -2,22 +2,22 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A small HTTP server on a loopback port whose every byte the test decides: correct, slow, cut off or reset.
+/// A small HTTP server on a loopback port whose every byte the test controls: correct, slow, cut off or reset.
 ///
-/// Each connection runs the test's closure on a thread of its own; when the closure returns, the connection is closed.
-/// Everything ends with the server's last reference.
+/// Each connection runs the test's closure on a new thread; when the closure returns, the connection is closed. The
+/// server stops when its last reference is released.
 public final class LocalHTTPServer: Sendable {
     /// A request as it arrived.
     public struct Request: Sendable {
         /// Request line and header lines, without the blank line.
         public let head: String
-        /// As many bytes as `Content-Length` says.
+        /// The body, with the length of `Content-Length`.
         public let body: [UInt8]
 
         /// The request line's first word.
         public var method: String { String(head.prefix { $0 != " " }) }
 
-        /// The value of the header `name`, whatever its case.
+        /// The value of the header `name`, regardless of its letter case.
         public func header(_ name: String) -> String? {
             for line in head.components(separatedBy: "\r\n").dropFirst() {
                 let parts = line.split(separator: ":", maxSplits: 1)
@@ -76,7 +76,7 @@ public final class LocalHTTPServer: Sendable {
     /// Connections accepted so far.
     public var connectionCount: Int { record.connections }
 
-    /// Requests read in full so far, by all connections.
+    /// Requests read completely so far, on all connections.
     public var requests: [Request] { record.requests }
 
     /// One accepted connection, as the test's closure sees it.
@@ -89,7 +89,7 @@ public final class LocalHTTPServer: Sendable {
             self.record = record
         }
 
-        /// Reads the next request; nil if the client hung up before its end.
+        /// Reads the next request; nil if the client disconnected before its end.
         public func readRequest() -> Request? {
             guard let text = readHead() else { return nil }
             var request = Request(head: text, body: [])
@@ -104,8 +104,8 @@ public final class LocalHTTPServer: Sendable {
             return request
         }
 
-        /// Reads request line and headers of the next request, and neither reads nor records the rest; nil if the client
-        /// hung up before their end.
+        /// Reads request line and headers of the next request, and neither reads nor records the rest; nil if the
+        /// client disconnected before their end.
         public func readHead() -> String? {
             var head: [UInt8] = []
             while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
@@ -125,7 +125,7 @@ public final class LocalHTTPServer: Sendable {
         /// Sends `text`, with `\n` as the line end of headers written out as `\r\n` by the caller.
         public func send(_ text: String) { send(Array(text.utf8)) }
 
-        /// Sends all of `bytes`; false if the client is gone.
+        /// Sends all of `bytes`; false if the client has disconnected.
         @discardableResult
         public func send(_ bytes: [UInt8]) -> Bool {
             var offset = 0
@@ -145,17 +145,17 @@ public final class LocalHTTPServer: Sendable {
             send(lines.joined(separator: "\r\n"))
         }
 
-        /// Waits until the client hangs up.
+        /// Waits until the client disconnects.
         public func waitForHangUp() { while read(upTo: 4096) != nil {} }
 
-        /// Waits until the client hangs up, without reading what it sends; at most so long.
+        /// Waits for at most `limit` until the client disconnects, without reading what it sends.
         public func waitUntilGone(within limit: Duration = .seconds(600)) {
-            // POLLRDHUP of poll(2), which Swift's Glibc module lacks.
+            // POLLRDHUP of poll(2), which is missing from Swift's Glibc module.
             var state = pollfd(fd: descriptor, events: 0x2000, revents: 0)
             _ = unsafe poll(&state, 1, Int32(limit / .milliseconds(1)))
         }
 
-        /// Makes the closing a TCP reset instead of a clean end.
+        /// Closes the connection with a TCP reset instead of a clean end.
         public func reset() {
             var hard = linger(l_onoff: 1, l_linger: 0)
             _ = unsafe setsockopt(
@@ -166,7 +166,7 @@ public final class LocalHTTPServer: Sendable {
     }
 }
 
-/// What a server has seen so far.
+/// The connections and requests of a server so far.
 private final class Record: Sendable {
     private let state = Mutex((connections: 0, requests: [LocalHTTPServer.Request]()))
 

@@ -1,13 +1,13 @@
 import Foundation
 
-/// A SyncServerII database on the stack's own MariaDB server, for tests that take one over.
+/// A SyncServerII database on the stack's MariaDB server, for tests of the import.
 public struct OlderServer: Sendable {
     private let server: TestServer
     private let socket: String
     /// The database's name.
     public let database: String
 
-    /// Makes the database with its eight tables; see `Tests/Server/Operations/ImportTests/Fixtures`.
+    /// Creates the database with its eight tables; see `Tests/Server/Operations/ImportTests/Fixtures`.
     public init(_ server: TestServer) throws {
         self.server = server
         socket = try server.environment.value("DB_SOCKET")
@@ -29,13 +29,13 @@ public struct OlderServer: Sendable {
     /// Removes the database.
     public func drop() { try? run("DROP DATABASE \(database)") }
 
-    /// `syncctl import` into the stack; the report.
+    /// Runs `syncctl import` into the stack and returns the report.
     @discardableResult
     public func takeOver() throws -> JSONValue {
         guard let responder = try server.processes("syncd_api").first else {
             throw StackError.scriptFailed("no responder runs")
         }
-        // The program that belongs to the one that runs.
+        // The `syncctl` that belongs to the running server.
         let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(responder.id)/exe")
         let command = try Command(
             URL(filePath: program).deletingLastPathComponent().appending(path: "syncctl").path,

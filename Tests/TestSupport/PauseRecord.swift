@@ -1,7 +1,7 @@
 public import HTTPTransport
 import Synchronization
 
-/// Notes how long the code under test would have waited, instead of waiting.
+/// Records how long the code under test would have waited, without waiting.
 public final class PauseRecord: Sendable {
     private let noted = Mutex<[Duration]>([])
 

@@ -2,15 +2,15 @@ public import Foundation
 import Posix
 import Synchronization
 
-/// A stack that this test process started for itself with `scripts/stack`.
+/// A stack that this test process started with `scripts/stack` for its own use.
 ///
-/// A guard process takes it down as soon as this process has ended, however it ended.
+/// A guard process shuts it down as soon as this process has ended, for any reason.
 public final class PrivateStack: Sendable {
     /// The folder with all of its state.
     public let folder: URL
     private let guardInput: FileHandle
 
-    /// The repository's root, found from this file's place in it.
+    /// The repository's root, derived from this file's path.
     public static let repository = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
@@ -19,10 +19,10 @@ public final class PrivateStack: Sendable {
     /// - Parameters:
     ///   - name: a word for the folder's name.
     ///   - responders: processes of the `api` role, and as many of the `transfer` role.
-    ///   - clocks: by how much the wall clock of a role's processes is off, such as `["jobs": "+2h"]`.
+    ///   - clocks: the deviation of the wall clock of each role's processes, such as `["jobs": "+2h"]`.
     ///   - overrides: members of the server's configuration that differ from the stack's usual ones, as JSON.
-    ///   - resolvesNames: providers' names are looked up, which needs root.
-    ///   - environment: variables that the processes get besides those of this one.
+    ///   - resolvesNames: whether the server looks up providers' names, which requires root.
+    ///   - environment: variables for the processes, in addition to those of this one.
     public init(
         _ name: String, responders: Int = 2, clocks: [String: String] = [:], overrides: String? = nil,
         resolvesNames: Bool = false,
@@ -42,25 +42,25 @@ public final class PrivateStack: Sendable {
         try Self.runScript(["up", folder.path, "--responders", String(responders)] + options, environment)
     }
 
-    /// What `scripts/stack env` says now.
+    /// The current output of `scripts/stack env`.
     public func environment() throws -> StackEnvironment {
         StackEnvironment(output: try Self.runScript(["env", folder.path]))
     }
 
-    /// Starts again what has ended, and restarts what has changed.
+    /// Starts ended processes again, and restarts those whose configuration has changed.
     public func restore() throws { try Self.runScript(["up", folder.path]) }
 
-    /// The members that differ, with fewer threads than a server has: a dozen stacks of 1,024 in each process come near to
-    /// what Linux allows by default, 32,768 in all (`kernel.pid_max`, proc(5)).
+    /// Returns the overrides with fewer threads than a real server: a dozen stacks with 1,024 in each process would
+    /// come close to Linux's default limit of 32,768 in total (`kernel.pid_max`, proc(5)).
     private static func configuration(_ overrides: String?) throws -> Data {
         let chosen = try JSONSerialization.jsonObject(with: Data((overrides ?? "{}").utf8)) as? [String: Any] ?? [:]
         return try JSONSerialization.data(withJSONObject: ["transferThreads": 128].merging(chosen) { $1 })
     }
 
-    /// A shell that waits for the end of its input, which is the end of this process.
+    /// Starts a shell that waits for the end of its input, which this process's end causes.
     ///
-    /// It searches the stack's logs for tokens, if somebody wants to know: `findings` is the path of what is written about
-    /// that, without `.pending`, or `.done` once it is complete.
+    /// If `findings` is given, the shell also searches the stack's logs for tokens and writes the result to this path,
+    /// with the suffix `.pending`, or `.done` once it is complete.
     private static func startGuard(of folder: URL, findings: String?) throws -> FileHandle {
         let script = """
             trap '' INT HUP TERM

@@ -1,14 +1,14 @@
 import Foundation
 
-/// What is in the bucket of a real server, past the interface under test.
+/// Direct access to the bucket of a real server, without the interface under test.
 public struct S3Bucket: Sendable {
-    /// The only one.
+    /// The only bucket.
     public static let name = "photos"
 
     private let server: StorageServerProcess
-    /// Whether its objects are files.
+    /// Whether the server stores objects as files.
     private let hasFiles: Bool
-    /// Whether it lets in whoever does not sign.
+    /// Whether the server accepts unsigned requests.
     private let isOpen: Bool
 
     /// - Parameter kind: moto, rclone or SeaweedFS with the interface of Amazon S3.
@@ -18,7 +18,7 @@ public struct S3Bucket: Sendable {
         isOpen = kind == .s3SeaweedFS
     }
 
-    /// The objects whose keys begin with `prefix`, and have no further slash.
+    /// The objects whose keys begin with `prefix` and contain no further slash.
     public func objects(behind prefix: String) throws -> [(name: String, size: Int)] {
         if hasFiles {
             let place = server.files.appending(path: "\(Self.name)/\(prefix)")
@@ -55,7 +55,8 @@ public struct S3Bucket: Sendable {
         guard try call("PUT", "/" + Self.encoded(key), bytes).status == 200 else { throw CocoaError(.fileWriteUnknown) }
     }
 
-    /// Writes an object as an upload of one part, as other programs do with large files: its tag is no MD5 then. Not of rclone.
+    /// Writes an object as an upload of one part, like other programs with large files, so that its ETag is not an MD5.
+    /// Not for rclone.
     public func writeInParts(_ bytes: [UInt8], _ key: String) throws {
         let target = "/" + Self.encoded(key)
         let begun = String(decoding: try call("POST", target + "?uploads=").body, as: UTF8.self)
@@ -77,7 +78,7 @@ public struct S3Bucket: Sendable {
         _ = try call("DELETE", "/" + Self.encoded(key))
     }
 
-    /// The uploads of several parts that have neither been completed nor aborted; not of rclone.
+    /// The number of multipart uploads that were neither completed nor aborted. Not for rclone.
     public func unfinishedUploads(behind prefix: String) throws -> Int {
         let reply = try call("GET", "?uploads=&prefix=\(Self.encoded(prefix))")
         return String(decoding: reply.body, as: UTF8.self).split(separator: "<UploadId>").count - 1
@@ -93,7 +94,7 @@ public struct S3Bucket: Sendable {
                     headers: isOpen ? [] : [("Authorization", Self.anySignature)], body: body))
     }
 
-    /// moto refuses nobody who has one.
+    /// moto accepts any signature.
     private static let anySignature =
         "AWS4-HMAC-SHA256 Credential=AKTEST/20150830/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A provider that the sandbox stands in for.
+/// A provider that the sandbox emulates.
 public enum SandboxProvider: String, Sendable {
     case google
     case facebook
@@ -13,17 +13,17 @@ public enum SandboxProvider: String, Sendable {
 
 /// One person's account at an emulated provider.
 public struct SandboxAccount: Sendable {
-    /// The sandbox's name for it.
+    /// The sandbox's id for the account.
     public let id: String
-    /// Where it is.
+    /// The account's provider.
     public let provider: SandboxProvider
     /// The display name.
     public let name: String
-    /// What a signed-in client sends with each request, the device UUID excepted.
+    /// The headers that a signed-in client sends with each request, except the device UUID.
     public var headers: [(name: String, value: String)]
     /// The device's token.
     public let accessToken: String
-    /// The newest refresh token that works; nil if the person has granted nothing, or it was given back.
+    /// The newest valid refresh token; nil if the person has granted none, or it was revoked.
     public let refreshToken: String?
 
     init?(_ json: JSONValue) {
@@ -39,19 +39,19 @@ public struct SandboxAccount: Sendable {
         refreshToken = json.refreshToken?.text
     }
 
-    /// Where the browser took the codes of ``SandboxControl/bearerAccount(of:verifier:)``.
+    /// The redirect URI of the codes of ``SandboxControl/bearerAccount(of:verifier:)``.
     public static let redirectURI = "http://127.0.0.1:49152/server"
-    /// With which they were requested.
+    /// The verifier of those codes.
     public static let codeVerifier = String(repeating: "a", count: 43)
 
-    /// The same account without the headers of an authorization code.
+    /// Returns the account without the headers of an authorization code.
     public var withoutCode: SandboxAccount {
         var copy = self
         copy.headers.removeAll { $0.name.hasPrefix("SyncServer-") }
         return copy
     }
 
-    /// An account at a real server that tests put behind the sandbox; its files have the checksums of Google's.
+    /// Creates an account at a real server that tests put behind the sandbox; its files have Google's kind of checksum.
     public init(atRealServer name: String, headers: [(name: String, value: String)]) {
         id = name
         provider = .google
@@ -61,7 +61,7 @@ public struct SandboxAccount: Sendable {
         refreshToken = nil
     }
 
-    /// What begins with a prefix in the bucket of a real server (scripts/lib/storage-server) with that address.
+    /// Creates an account for a key prefix in the bucket of a real server (scripts/lib/storage-server) at that address.
     public init(inBucketAt address: String, prefix: String) throws {
         let details = [
             "address": address, "region": "us-east-1", "bucket": S3Bucket.name, "accessKeyID": "AKTEST",
@@ -75,7 +75,7 @@ public struct SandboxAccount: Sendable {
             ])
     }
 
-    /// A folder of a real WebDAV server (scripts/lib/storage-server) with that address.
+    /// Creates an account for a folder of a real WebDAV server (scripts/lib/storage-server) at that address.
     public init(inFolderAt address: String, user: String = "tester", password: String) throws {
         let details = String(
             decoding: try JSONSerialization.data(withJSONObject: ["address": address, "user": user]), as: UTF8.self)
@@ -84,12 +84,12 @@ public struct SandboxAccount: Sendable {
             headers: [("X-token-type", "WebDAVToken"), ("access_token", password), ("X-account-details", details)])
     }
 
-    /// The value of one of the headers, whatever its letter case.
+    /// The value of a header, regardless of its letter case.
     public func header(_ name: String) -> String? {
         headers.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 
-    /// The same account with one header replaced, or left out if `value` is nil.
+    /// Returns the account with one header replaced, or removed if `value` is nil.
     public func replacing(header name: String, with value: String?) -> SandboxAccount {
         var copy = self
         copy.headers.removeAll { $0.name.lowercased() == name.lowercased() }
@@ -102,14 +102,14 @@ public struct SandboxAccount: Sendable {
 public struct StoredFile: Sendable {
     /// The file's name.
     public let name: String
-    /// The name of the folder that it lies in.
+    /// The name of the folder that contains it.
     public let folder: String
-    /// Its length in bytes.
+    /// The length in bytes.
     public let size: Int
     /// The provider's own checksum.
     public let checkSum: String
 
-    /// A file of a real server.
+    /// Describes a file of a real server.
     public init(name: String, folder: String, size: Int) {
         self.name = name
         self.folder = folder

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A notification that an emulated push service took.
+/// A notification that an emulated push service accepted.
 public struct SandboxPush: Sendable, Equatable {
     public let service: String
     public let environment: String?
@@ -21,7 +21,7 @@ public struct SandboxPush: Sendable, Equatable {
 }
 
 extension SandboxControl {
-    /// What the emulated push services took for a device so far.
+    /// The notifications that the emulated push services have accepted for a device so far.
     public func pushes(to token: String) throws -> [SandboxPush] {
         let reply = try address.perform(HTTPCall("GET", "/sandbox/pushes?token=\(token)"))
         guard reply.status == 200, let array = JSONValue(reply.body)?.array else {
@@ -30,10 +30,10 @@ extension SandboxControl {
         return array.compactMap(SandboxPush.init)
     }
 
-    /// Decides what becomes of a device's token from now on.
+    /// Sets the outcome of pushes to a device's token from now on.
     /// - Parameters:
     ///   - outcome: `delivered`, `unregistered`, `bad` or `rateLimited`.
-    ///   - environment: the only world of APNs that knows it.
+    ///   - environment: the only APNs environment that knows the token.
     public func script(
         pushToken token: String, outcome: String = "delivered", environment: String? = nil, topic: String? = nil,
         sinceSecondsAgo: Int = 0

@@ -1,26 +1,27 @@
 import Foundation
 
-/// The control interface of the emulated providers: what people and providers do behind the server's back.
+/// The control interface of the emulated providers, for actions of users and providers behind the server's back.
 public struct SandboxControl: Sendable {
-    /// Where the sandbox listens.
+    /// The sandbox's address.
     public let address: HTTPAddress
 
-    /// Which of an account's tokens.
+    /// A selection of an account's tokens.
     public enum Tokens: String, Sendable {
-        /// Those that the server got by an exchange.
+        /// Tokens that the server obtained by an exchange.
         case server
-        /// Those that the phone has.
+        /// The phone's tokens.
         case device
-        /// Those of a program whose person signed in with a browser.
+        /// The tokens of a program whose user signed in with a browser.
         case program
-        /// All of them.
+        /// All tokens.
         case all
     }
 
-    /// Creates an account; with `quotaBytes` its storage holds no more.
+    /// Creates an account, whose storage is limited to `quotaBytes` if given.
     /// - Parameters:
-    ///   - sendsIDToken: whether a Microsoft account's app is one of SyncServerII's, whose id token Microsoft accepts as
-    ///     assertion; otherwise it sends an access token for the app's own API.
+    ///   - sendsIDToken: whether a Microsoft account's app is like those of SyncServerII, whose id token Microsoft
+    /// accepts
+    ///     as assertion; otherwise it sends an access token for the app's own API.
     ///   - oneDrive: `unprovisioned` or `unlicensed` for a Microsoft account without a OneDrive.
     public func createAccount(
         _ provider: SandboxProvider, name: String, quotaBytes: Int? = nil, tokenType: String? = nil,
@@ -34,15 +35,15 @@ public struct SandboxControl: Sendable {
         return try account(in: post("/accounts", request, expecting: 201))
     }
 
-    /// The account as it is now, with headers that are valid now.
+    /// The account's current state, with currently valid headers.
     public func account(_ id: String) throws -> SandboxAccount { try account(in: get("/accounts/\(id)")) }
 
-    /// Ends the life of access tokens, as an hour's passing does.
+    /// Expires access tokens, as after an hour.
     public func expireAccessTokens(of account: SandboxAccount, _ tokens: Tokens = .server) throws {
         _ = try post("/accounts/\(account.id)/expire-access-token", ["which": tokens.rawValue])
     }
 
-    /// Takes the app's rights away, as the user does in their account's settings.
+    /// Revokes the app's rights, like the user in their account's settings.
     public func revoke(_ account: SandboxAccount, _ tokens: Tokens = .all) throws {
         _ = try post("/accounts/\(account.id)/revoke", ["which": tokens.rawValue])
     }
@@ -52,10 +53,10 @@ public struct SandboxControl: Sendable {
         _ = try post("/accounts/\(account.id)/one-drive", ["state": state])
     }
 
-    /// A new sign-in on the device: the account with a fresh authorization code.
+    /// Signs in on the device again, and returns the account with a new authorization code.
     ///
-    /// - Parameter askingForConsent: whether the person is asked once more what the app may do. Google gives a refresh
-    ///   token only for the first code, and for those.
+    /// - Parameter askingForConsent: whether the person is asked for consent again. Google issues a refresh token only
+    ///   for   the first code and for codes with a repeated consent.
     public func newAuthorizationCode(
         of account: SandboxAccount, askingForConsent: Bool = false
     ) throws -> SandboxAccount {
@@ -64,10 +65,10 @@ public struct SandboxControl: Sendable {
         return try self.account(account.id)
     }
 
-    /// The same account at a Nextcloud, whose app has signed in with OAuth 2.0: it presents a bearer token, and a code of the
-    /// server's client.
+    /// Returns an account at a Nextcloud whose app has signed in with OAuth 2.0: it presents a bearer token, and a code
+    /// for the server's client.
     ///
-    /// - Parameter verifier: with which the code is requested; what the app sends is another matter.
+    /// - Parameter verifier: the verifier for the code request; the app may send a different one.
     public func bearerAccount(
         of account: SandboxAccount, verifier: String = SandboxAccount.codeVerifier
     ) throws -> SandboxAccount {
@@ -89,14 +90,14 @@ public struct SandboxControl: Sendable {
         return bearer
     }
 
-    /// An identity token of an account at Apple, odd in the ways that docs/sandbox.md lists.
+    /// Obtains an identity token of an account at Apple, with the deviations listed in docs/sandbox.md.
     public func identityToken(of account: SandboxAccount, _ oddities: [String: Any]) throws -> String {
         let reply = try post("/accounts/\(account.id)/identity-token", oddities, expecting: 201)
         guard let token = reply.identityToken?.text else { throw StackError.malformedSetting("identityToken \(reply)") }
         return token
     }
 
-    /// A notice of Apple to the server about an account.
+    /// Obtains a notification from Apple to the server about an account.
     public func notice(about account: SandboxAccount, _ details: [String: Any]) throws -> String {
         let reply = try post("/accounts/\(account.id)/notice", details, expecting: 201)
         guard let payload = reply.payload?.text else { throw StackError.malformedSetting("notice \(reply)") }
@@ -108,17 +109,17 @@ public struct SandboxControl: Sendable {
         _ = try post("/redirect-uris", ["provider": provider.rawValue, "redirectURI": uri], expecting: 201)
     }
 
-    /// Everything in the user's storage.
+    /// All files in the user's storage.
     public func files(of account: SandboxAccount) throws -> [StoredFile] {
         try get("/accounts/\(account.id)/files").array?.compactMap(StoredFile.init) ?? []
     }
 
-    /// The same as the control interface tells it.
+    /// All files in the user's storage, as JSON from the control interface.
     public func requestFiles(of account: SandboxAccount) throws -> [JSONValue] {
         try get("/accounts/\(account.id)/files").array ?? []
     }
 
-    /// The bytes of a file in the user's storage; nil if there is no such file.
+    /// The bytes of a file in the user's storage; nil if it does not exist.
     public func contents(of name: String, in account: SandboxAccount) throws -> [UInt8]? {
         let reply = try address.perform(HTTPCall("GET", path(of: name, in: account)))
         if reply.status == 404 { return nil }
@@ -126,7 +127,7 @@ public struct SandboxControl: Sendable {
         return reply.body
     }
 
-    /// The user changes a file, or puts one there.
+    /// Changes or adds a file, like the user.
     public func store(_ bytes: [UInt8], as name: String, in account: SandboxAccount, folder: String? = nil) throws {
         let reply = try address.perform(
             HTTPCall(
@@ -135,12 +136,12 @@ public struct SandboxControl: Sendable {
         guard (200..<300).contains(reply.status) else { throw UnexpectedReply("write \(name)", reply) }
     }
 
-    /// The user renames or moves a file of their Nextcloud, to a path from their root.
+    /// Renames or moves a file in the user's Nextcloud, like the user, to a path from their root.
     public func move(_ name: String, to newPath: String, in account: SandboxAccount) throws {
         try move(name, ["path": newPath], in: account)
     }
 
-    /// The user moves a file of their Google Drive to a shared drive.
+    /// Moves a file from the user's Google Drive to a shared drive, like the user.
     public func move(_ name: String, toSharedDrive id: String, in account: SandboxAccount) throws {
         try move(name, ["sharedDrive": id], in: account)
     }
@@ -154,25 +155,25 @@ public struct SandboxControl: Sendable {
         guard (200..<300).contains(reply.status) else { throw UnexpectedReply("move \(name)", reply) }
     }
 
-    /// The user deletes a file, for good or into the bin.
+    /// Deletes a file permanently or moves it into the bin, like the user.
     public func delete(_ name: String, in account: SandboxAccount, toTrash: Bool = false) throws {
         let reply = try address.perform(
             HTTPCall("DELETE", path(of: name, in: account, ["trash": toTrash ? "1" : nil])))
         guard (200..<300).contains(reply.status) else { throw UnexpectedReply("delete \(name)", reply) }
     }
 
-    /// Makes the providers fail from now on.
+    /// Injects a fault into the providers.
     public func inject(_ fault: SandboxFault) throws { _ = try post("/faults", fault.json) }
 
-    /// Puts a real server, which listens on 127.0.0.1, behind a host that ends in `.sandbox.test`.
+    /// Puts a real server that listens on 127.0.0.1 behind a host name that ends in `.sandbox.test`.
     public func addBackend(host: String, port: UInt16) throws {
         _ = try post("/backends", ["host": host, "address": "http://127.0.0.1:\(port)"], expecting: 201)
     }
 
-    /// Ends all faults.
+    /// Clears all faults.
     public func clearFaults() throws { _ = try call(HTTPCall("DELETE", "/sandbox/faults")) }
 
-    /// The faults that were to happen a number of times and have not happened so often yet.
+    /// The faults with a limited number of occurrences that have not all occurred yet.
     public func unspentFaults() throws -> [JSONValue] {
         (try get("/faults").array ?? []).filter { ($0.remaining?.integer ?? 0) > 0 }
     }
@@ -180,33 +181,33 @@ public struct SandboxControl: Sendable {
     /// Changes settings of the emulated providers, such as `searchLagMilliseconds`.
     public func changeSettings(_ settings: [String: Int]) throws { _ = try post("/settings", settings) }
 
-    /// Changes the providers' clock: whatever happens there from now on is of that time.
+    /// Changes the providers' clock for all later events.
     public func setClock(offsetSeconds: Int) throws { _ = try post("/clock", ["offsetSeconds": offsetSeconds]) }
 
     /// Every token and code that the providers have issued so far.
     public func issuedTokens() throws -> [String] { try get("/tokens").array?.compactMap(\.text) ?? [] }
 
-    /// The address that a person has at their provider.
+    /// The person's email address at their provider.
     public func emailAddress(of account: SandboxAccount) throws -> String {
         try get("/accounts/\(account.id)").email?.text ?? ""
     }
 
-    /// Forgets the rules that clients broke.
+    /// Clears the recorded violations.
     public func clearViolations() throws { _ = try call(HTTPCall("DELETE", "/sandbox/violations")) }
 
-    /// How many of the faults have never struck; those that are used up are no longer there.
+    /// The number of faults that have never occurred, without those that are used up.
     public func faultsThatNeverStruck() throws -> Int {
         try get("/faults").array?.filter { $0.struck?.integer == 0 }.count ?? 0
     }
 
-    /// What the providers were asked since request number `since`, oldest first.
+    /// The requests to the providers since request number `since`, oldest first.
     public func requests(since: Int64 = 0) throws -> [JSONValue] {
         try get("/requests?since=\(since)").array ?? []
     }
 
-    /// The number of the last request that the providers were asked; pass it on to ``requests(since:)``.
+    /// The number of the last request to the providers, for use with ``requests(since:)``.
     public func lastRequest() throws -> Int64 {
-        // Nothing is that new, so that only the number comes back.
+        // No request is that new, so the reply contains only the number.
         let reply = try address.perform(HTTPCall("GET", "/sandbox/requests?since=999999999"))
         guard let number = reply.values(of: "x-sandbox-last-request").first.flatMap({ Int64($0) }) else {
             throw UnexpectedReply("sandbox requests", reply)
@@ -214,7 +215,7 @@ public struct SandboxControl: Sendable {
         return number
     }
 
-    /// Rules of the providers that clients broke.
+    /// Violations of the providers' rules by clients.
     public func violations() throws -> [JSONValue] {
         try get("/violations").array ?? []
     }

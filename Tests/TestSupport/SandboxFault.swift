@@ -1,39 +1,39 @@
-/// Something that goes wrong at a provider from now on, `times` times or until the faults are cleared.
+/// A fault at a provider that occurs `times` times or until the faults are cleared.
 public struct SandboxFault: Sendable {
     /// The provider's host name; nil means any.
     public var host: String?
-    /// Only requests whose path begins so.
+    /// Only requests whose path begins with this text.
     public var pathPrefix: String?
-    /// Only requests of this method.
+    /// Only requests with this method.
     public var method: String?
     /// Only requests whose query contains this text.
     public var queryContains: String?
-    /// The status of the reply; nil leaves it alone.
+    /// The status of the reply; nil leaves it unchanged.
     public var status: Int?
     /// Seconds in the reply's `Retry-After`.
     public var retryAfter: Int?
-    /// How often it happens; nil means always.
+    /// The number of occurrences; nil means unlimited.
     public var times: Int?
-    /// How many matching requests are spared first.
+    /// The number of matching requests to skip first.
     public var skip: Int?
     /// A delay before the reply.
     public var latencyMilliseconds: Int?
-    /// Bytes of the reply's body after which it ends.
+    /// The number of bytes after which the reply's body ends.
     public var truncateAfterBytes: Int?
-    /// Bytes of the request's body after which the connection is cut without a reply.
+    /// The number of bytes of the request's body after which the connection is reset without a reply.
     public var resetAfterBytes: Int?
     /// The provider's own reason for the status, such as `userRateLimitExceeded`.
     public var reason: String?
-    /// Flip a bit of this byte: of the request's body if it has one, else of the reply's.
+    /// The byte in which a bit is flipped: of the request's body if it has one, otherwise of the reply's.
     public var corruptAtByte: Int?
-    /// Store only so many bytes of a chunk, rounded down to what the provider keeps.
+    /// The number of bytes of a chunk to store, rounded down to the provider's granularity.
     public var keepBytes: Int?
     /// The reply's body instead of the provider's own form, as HTML.
     public var body: String?
-    /// Do the work, and fail only the reply.
+    /// Whether the provider performs the request and only the reply fails.
     public var afterEffect: Bool?
 
-    /// A fault of that host; the rest is set one by one.
+    /// Creates a fault; set the other properties individually.
     public init(
         host: String? = "www.googleapis.com", pathPrefix: String? = nil, method: String? = nil, status: Int? = nil,
         times: Int? = nil

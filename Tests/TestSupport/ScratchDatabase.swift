@@ -4,15 +4,15 @@ public import MariaDB
 import Posix
 import Synchronization
 
-/// A private MariaDB server on a unix socket in a temporary folder, gone when the test process is.
+/// A private MariaDB server on a unix socket in a temporary folder, removed when the test process ends.
 ///
-/// Runs as root or as anybody else, listens on no port, and does not care for durability. Use ``shared()`` and a
-/// database of your own; make another server only to stop, restart or freeze it.
+/// It runs as any user, listens on no port, and does not guarantee durability. Use ``shared()`` with a separate
+/// database; create another server only to stop, restart or freeze it.
 ///
-/// A small shell is the server's parent. It reads from a pipe whose other end only this process holds: when this
-/// process ends, however it ends, the shell kills the server and removes the folder.
+/// A small shell is the server's parent. It reads from a pipe whose other end only this process holds. When this
+/// process ends for any reason, the shell kills the server and removes the folder.
 public final class ScratchDatabase: Sendable {
-    /// What went wrong with the server, with the end of its log.
+    /// A failure of the server, with the end of its log.
     public struct Failure: Error, CustomStringConvertible {
         /// One sentence and the end of the server's log.
         public let description: String
@@ -28,7 +28,7 @@ public final class ScratchDatabase: Sendable {
 
     private static let sharedServer = Mutex<Result<ScratchDatabase, Failure>?>(nil)
 
-    /// The one server of this test process, started when first asked for.
+    /// The shared server of this test process, started on first use.
     public static func shared() throws -> ScratchDatabase {
         try sharedServer.withLock { server in
             if let server { return try server.get() }
@@ -44,12 +44,12 @@ public final class ScratchDatabase: Sendable {
     }
 
     /// Installs and starts a server; takes a few seconds.
-    /// - Parameter options: more of the server's, such as `--innodb-file-per-table=0`.
+    /// - Parameter options: additional options for the server, such as `--innodb-file-per-table=0`.
     public init(options: [String] = []) throws {
         self.options = options
         folder = NSTemporaryDirectory() + "syncserver-db-\(getpid())-\(UInt32.random(in: 0...UInt32.max))"
         socketPath = folder + "/db.sock"
-        // A folder for temporary tables of its own too: a starting server removes those of others (seen: 1051).
+        // A separate folder for temporary tables, since a starting server removes those of others (seen: 1051).
         for name in ["data", "tmp"] {
             try FileManager.default.createDirectory(atPath: "\(folder)/\(name)", withIntermediateDirectories: true)
         }
@@ -68,7 +68,7 @@ public final class ScratchDatabase: Sendable {
 
     deinit { supervisor.withLock { $0 = nil } }
 
-    /// Makes an empty database with a name of its own, and returns settings to connect to it.
+    /// Creates an empty database with a unique name, and returns settings to connect to it.
     public func makeDatabase() throws -> ConnectionSettings {
         let number = databases.add(1, ordering: .relaxed).newValue
         var settings = settings(database: nil)
@@ -78,7 +78,7 @@ public final class ScratchDatabase: Sendable {
         return settings
     }
 
-    /// Settings of the all-powerful account, whose password is empty.
+    /// Settings of the administrator account, whose password is empty.
     public func settings(database: String?) -> ConnectionSettings {
         ConnectionSettings(address: .unixSocket(path: socketPath), user: "root", password: "", database: database)
     }
@@ -116,7 +116,7 @@ public final class ScratchDatabase: Sendable {
         }
     }
 
-    /// Freezes the server: it accepts connections and says nothing until ``thaw()``.
+    /// Freezes the server: it accepts connections but does not reply until ``thaw()``.
     public func freeze() { serverProcess?.freeze() }
 
     /// Ends ``freeze()``.
@@ -128,7 +128,7 @@ public final class ScratchDatabase: Sendable {
         return StackProcess(pid)
     }
 
-    /// Root must say that it means to run the server as root.
+    /// To run the server as root, the option must request it explicitly.
     private static var userArguments: [String] { getuid() == 0 ? ["--user=root"] : [] }
 }
 
@@ -138,7 +138,7 @@ private final class Supervisor: Sendable {
     private let leash: FileHandle
 
     init(folder: String, program: String, arguments: [String]) throws {
-        // A line means: stop cleanly, keep the data. The end of the pipe means: nobody needs it any more.
+        // A line means: stop cleanly and keep the data. The end of the pipe means: the server is no longer needed.
         let script = """
             folder=$1; shift
             "$@" </dev/null >>"$folder/output.log" 2>&1 &

@@ -2,9 +2,9 @@ public import HTTPTransport
 public import HTTPTypes
 import Synchronization
 
-/// A provider that says what the test says; no bytes leave the process.
+/// A provider whose replies the test defines; no bytes leave the process.
 ///
-/// Remembers every request in order.
+/// Records every request in order.
 public final class ScriptedTransport: Sendable {
     /// Answers one request.
     public typealias Script = @Sendable (OutgoingRequest) throws(TransportError) -> Reply
@@ -12,10 +12,10 @@ public final class ScriptedTransport: Sendable {
     private let script: Script
     private let recorded = Mutex<[OutgoingRequest]>([])
 
-    /// Answers each request with what `script` returns or throws.
+    /// Answers each request with the result or error of `script`.
     public init(_ script: @escaping Script) { self.script = script }
 
-    /// Answers the requests in order with `replies`; a request too many is interrupted.
+    /// Answers the requests in order with `replies`; an additional request is interrupted.
     public convenience init(replies: [Reply]) {
         let rest = Mutex(replies[...])
         self.init { _ throws(TransportError) in
@@ -24,13 +24,13 @@ public final class ScriptedTransport: Sendable {
         }
     }
 
-    /// What was asked so far.
+    /// The requests so far.
     public var requests: [OutgoingRequest] { recorded.withLock { $0 } }
 
-    /// What the requests so far were for.
+    /// The purposes of the requests so far.
     public var calls: [ProviderCall] { requests.map(\.call) }
 
-    /// The transport to hand to the code under test. After the deadline it sends nothing, like the real one.
+    /// The transport for the code under test. Like the real one, it sends nothing after the deadline.
     public var transport: Transport {
         Transport(
             send: { request, deadline throws(TransportError) in try self.answer(request, deadline) },
@@ -38,7 +38,7 @@ public final class ScriptedTransport: Sendable {
                 let reply = try self.answer(request, deadline)
                 guard head(reply.head) else { return reply.head }
                 guard reply.body.isEmpty || body(reply.body.span) else { throw .cancelled }
-                // A body that is shorter than announced ends like a lost connection.
+                // A body shorter than announced ends like a lost connection.
                 if let announced = reply.head.headers[.contentLength].flatMap({ Int($0) }), announced > reply.body.count
                 {
                     throw .interrupted
@@ -57,7 +57,7 @@ public final class ScriptedTransport: Sendable {
 }
 
 extension Reply {
-    /// A reply with a text as its body.
+    /// Creates a reply with a text as its body.
     public init(_ status: Int, _ body: String = "", headers: HTTPFields = [:]) {
         self.init(head: ReplyHead(status: status, headers: headers), body: Array(body.utf8))
     }
@@ -69,7 +69,7 @@ extension OutgoingRequest {
 }
 
 extension OutgoingBody {
-    /// All bytes, as a transport sends them.
+    /// All bytes that a transport would send.
     /// - Throws: ``TransportError/cancelled`` if they do not arrive.
     public func collected() throws(TransportError) -> [UInt8] {
         switch self {

@@ -1,11 +1,11 @@
 import Foundation
 
-/// Where the parts of a running stack are, as `scripts/stack env` prints it.
+/// The locations of a running stack's parts, as printed by `scripts/stack env`.
 public struct StackEnvironment: Sendable {
-    /// The settings by their names, such as `SYNC_URL` or `PIDS_syncd_api`.
+    /// The settings by name, such as `SYNC_URL` or `PIDS_syncd_api`.
     public let settings: [String: String]
 
-    /// Takes settings that are already known, such as the process environment.
+    /// Uses known settings, such as the process environment.
     public init(settings: [String: String]) { self.settings = settings }
 
     /// Parses `KEY=value` lines whose values are quoted for a POSIX shell.
@@ -19,13 +19,13 @@ public struct StackEnvironment: Sendable {
     }
 
     /// The setting of that name.
-    /// - Throws: ``StackError/missingSetting(_:)`` if the stack did not say.
+    /// - Throws: ``StackError/missingSetting(_:)`` if the setting is missing.
     public func value(_ name: String) throws -> String {
         guard let value = settings[name], !value.isEmpty else { throw StackError.missingSetting(name) }
         return value
     }
 
-    /// The process ids of one part: `nginx`, `mariadb`, `syncd_api`, `syncd_transfer`, `syncd_jobs`, `sandbox`.
+    /// The processes of one part: `nginx`, `mariadb`, `syncd_api`, `syncd_transfer`, `syncd_jobs`, `sandbox`.
     public func processes(_ part: String) throws -> [StackProcess] {
         try value("PIDS_\(part)").split(separator: " ").compactMap { Int32($0).map(StackProcess.init) }
     }
@@ -52,11 +52,11 @@ public struct StackEnvironment: Sendable {
     }
 }
 
-/// Why a stack cannot be used.
+/// The reason why a stack cannot be used.
 public enum StackError: Error {
-    /// The environment lacks this setting.
+    /// This setting is missing from the environment.
     case missingSetting(String)
-    /// The setting's value is not what it should be.
+    /// The setting's value is invalid.
     case malformedSetting(String)
     /// `scripts/stack` failed; its output.
     case scriptFailed(String)

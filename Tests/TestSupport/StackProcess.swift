@@ -9,8 +9,8 @@ public struct StackProcess: Sendable, Hashable {
     /// Names a process by its id.
     public init(_ id: Int32) { self.id = id }
 
-    /// True while it runs; a zombie has ended, unless other threads than its first still have to: until the last of them
-    /// has, its sockets are open, and take requests that nobody answers.
+    /// Whether the process is running. A zombie has ended, unless threads other than its first are still running: until
+    /// the last one ends, its sockets are open and accept requests without a reply.
     public var isRunning: Bool {
         guard let status = try? text("status") else { return false }
         if !status.contains("State:\tZ") && !status.contains("State:\tX") { return true }
@@ -20,10 +20,10 @@ public struct StackProcess: Sendable, Hashable {
     /// Sends a signal, such as `SIGKILL`.
     public func send(_ signal: Int32) { kill(id, signal) }
 
-    /// Freezes it: it does nothing until ``thaw()``.
+    /// Freezes the process until ``thaw()``.
     ///
-    /// Returns when all its threads have stopped, or after 5 s: on another processor they may run on a little after the
-    /// signal was sent, and answer.
+    /// Returns when all its threads have stopped, or after 5 s: on another processor, they may run briefly after the
+    /// signal and reply to requests.
     public func freeze() {
         send(SIGSTOP)
         let deadline = ContinuousClock.now + .seconds(5)
@@ -39,32 +39,32 @@ public struct StackProcess: Sendable, Hashable {
         return tasks.allSatisfy { task in (try? text("task/\(task)/stat"))?.contains(") T ") ?? true }
     }
 
-    /// Memory resident now, in bytes.
+    /// The currently resident memory, in bytes.
     public func residentBytes() throws -> Int { try kilobytes("VmRSS") * 1024 }
 
-    /// The most that was resident since the start or since ``forgetPeak()``, in bytes.
+    /// The peak resident memory since the start or since ``forgetPeak()``, in bytes.
     public func peakResidentBytes() throws -> Int { try kilobytes("VmHWM") * 1024 }
 
     /// Begins a new measurement of the peak.
     public func forgetPeak() throws { try Data("5".utf8).write(to: URL(filePath: "/proc/\(id)/clear_refs")) }
 
-    /// Bytes that it has read so far, sockets included.
+    /// The number of bytes read so far, including from sockets.
     public func bytesRead() throws -> Int {
         let line = try text("io").split(separator: "\n").first { $0.hasPrefix("rchar:") }
         return line.flatMap { Int($0.dropFirst(6).trimmingCharacters(in: .whitespaces)) } ?? 0
     }
 
-    /// Its command line, argument by argument.
+    /// The command line, argument by argument.
     public func arguments() throws -> [String] {
         try text("cmdline").split(separator: "\0").map(String.init)
     }
 
-    /// The file that it executes.
+    /// The path of the executable.
     public func executable() throws -> String {
         try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(id)/exe")
     }
 
-    /// Its working directory.
+    /// The working directory.
     public func directory() throws -> String {
         try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(id)/cwd")
     }
@@ -77,7 +77,7 @@ public struct StackProcess: Sendable, Hashable {
     }
 
     private func text(_ name: String) throws -> String {
-        // Read to the end: the files of /proc say that they are empty.
+        // Read to the end, since the files of /proc report a size of 0.
         let handle = try FileHandle(forReadingFrom: URL(filePath: "/proc/\(id)/\(name)"))
         return String(decoding: try handle.readToEnd() ?? Data(), as: UTF8.self)
     }

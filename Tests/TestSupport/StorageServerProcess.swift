@@ -2,14 +2,14 @@ public import Foundation
 import Posix
 import Synchronization
 
-/// A real storage server, which ends with this process (scripts/lib/storage-server).
+/// A real storage server that ends with this process (scripts/lib/storage-server).
 public final class StorageServerProcess: Sendable {
     public enum Kind: String, Sendable {
         case s3Moto = "s3-moto"
         case s3Rclone = "s3-rclone"
         case s3SeaweedFS = "s3-seaweedfs"
         case apache = "webdav-apache"
-        /// It shows its files to everybody as long as ``isOpen``.
+        /// Shows its files to everybody while ``isOpen`` is true.
         case openApache = "webdav-apache-open"
         case wsgiDAV = "webdav-wsgidav"
         case rcloneWebDAV = "webdav-rclone"
@@ -17,23 +17,23 @@ public final class StorageServerProcess: Sendable {
         case nginx = "webdav-nginx"
         case copyparty = "webdav-copyparty"
         case asgiWebDAV = "webdav-asgi"
-        /// It takes any password.
+        /// Accepts any password.
         case seaweedWebDAV = "webdav-seaweed"
     }
 
     private static let running = Mutex<[Kind: StorageServerProcess]>([:])
 
     private let kind: Kind
-    /// Where it listens on 127.0.0.1.
+    /// The port on 127.0.0.1.
     public let port: UInt16
-    /// The files that it serves; moto keeps its objects in memory, SeaweedFS in volumes.
+    /// The served files; moto stores its objects in memory, SeaweedFS in volumes.
     public let files: URL
-    /// Of the remote control of rclone, which remembers what folders hold, and of the filer of SeaweedFS.
+    /// The port of rclone's remote control, since rclone caches the contents of folders, or of SeaweedFS's filer.
     public let controlPort: UInt16?
-    /// The server ends when this is closed.
+    /// The server ends when this pipe is closed.
     private let input: Pipe
 
-    /// The server of that kind that all tests of this process share.
+    /// The server of that kind, shared by all tests of this process.
     public static func of(_ kind: Kind) throws -> StorageServerProcess {
         try running.withLock { running in
             if let known = running[kind] { return known }
@@ -58,7 +58,7 @@ public final class StorageServerProcess: Sendable {
             [PrivateStack.repository.appending(path: "scripts/lib/storage-server").path, kind.rawValue, folder.path],
             input: input.fileHandleForReading.fileDescriptor, output: handle.fileDescriptor, hasOwnGroup: true)
         try? input.fileHandleForReading.close()
-        // The first time, packages are installed.
+        // The first start installs packages.
         let deadline = ContinuousClock.now + .seconds(180)
         while true {
             let text = try String(contentsOf: output, encoding: .utf8)
@@ -77,11 +77,11 @@ public final class StorageServerProcess: Sendable {
         }
     }
 
-    /// Makes a folder at the root of a WebDAV server, by its interface: rclone does not notice every one that is made behind its
-    /// back.
+    /// Creates a folder at the root of a WebDAV server through its interface, since rclone does not notice every folder
+    /// that is created behind its back.
     /// - Parameters:
-    ///   - name: percent-encoded.
-    ///   - password: of the server's only user.
+    ///   - name: the percent-encoded name.
+    ///   - password: the password of the server's only user.
     public func makeFolder(_ name: String, password: String) throws {
         let credentials = Data("tester:\(password)".utf8).base64EncodedString()
         let reply = try HTTPAddress("http://127.0.0.1:\(port)")
@@ -89,7 +89,7 @@ public final class StorageServerProcess: Sendable {
         guard reply.status == 201 else { throw UnexpectedReply("make folder \(name)", reply) }
     }
 
-    /// Whether a server of the kind that can be opened shows its files to everybody.
+    /// Whether a server of the kind `openApache` shows its files to everybody.
     public var isOpen: Bool {
         get { FileManager.default.fileExists(atPath: sign.path) }
         set {
@@ -103,7 +103,7 @@ public final class StorageServerProcess: Sendable {
 
     private var sign: URL { files.deletingLastPathComponent().appending(path: "open") }
 
-    /// Makes the server see what was done to its files behind its back.
+    /// Makes the server notice changes to its files behind its back.
     public func noticeChanges() throws {
         guard kind == .rcloneWebDAV || kind == .s3Rclone, let controlPort else { return }
         let reply = try HTTPAddress("http://127.0.0.1:\(controlPort)").perform(HTTPCall("POST", "/vfs/forget"))

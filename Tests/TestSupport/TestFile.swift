@@ -1,6 +1,6 @@
 import Foundation
 
-/// A file as a client has it before it is uploaded.
+/// A client's file before its upload.
 public struct TestFile: Sendable {
     /// The file's identifier, the same for all of its versions.
     public var uuid = UUID().uuidString
@@ -10,21 +10,21 @@ public struct TestFile: Sendable {
     public var mimeType = "text/plain"
     /// This version's number, 0 for a new file.
     public var version = 0
-    /// In whose storage it goes, which decides about the checksum: that of its owner.
+    /// The owner's kind of storage, which determines the checksum.
     public var storage = SandboxProvider.google
-    /// The file group, only sent with version 0.
+    /// The file group, sent only with version 0.
     public var fileGroup: String?
 
-    /// A new text file.
+    /// Creates a new text file.
     public init(_ text: String = "Hello World") { contents = Array(text.utf8) }
 
-    /// A new file of random bytes.
+    /// Creates a new file with random bytes.
     public init(randomBytes count: Int, mimeType: String = "image/jpeg") {
         contents = RandomData.bytes(count)
         self.mimeType = mimeType
     }
 
-    /// The version after this one.
+    /// Returns the next version with a new text.
     public func next(_ text: String) -> TestFile {
         var copy = self
         copy.version += 1
@@ -33,25 +33,25 @@ public struct TestFile: Sendable {
         return copy
     }
 
-    /// The same file for another kind of storage.
+    /// Returns the file for another kind of storage.
     public func stored(at storage: SandboxProvider) -> TestFile {
         var copy = self
         copy.storage = storage
         return copy
     }
 
-    /// The checksum in the flavour of its storage.
+    /// The checksum for its storage.
     public var checkSum: String { Checksum.of(contents, in: storage) }
 
-    /// The name of its storage on the wire.
+    /// The wire name of its storage.
     public var cloudStorageType: String {
         storage == .webdav ? "WebDAV" : storage.rawValue.prefix(1).uppercased() + storage.rawValue.dropFirst()
     }
 
-    /// The checksum in OneDrive's flavour: SHA-1 in upper-case hexadecimal digits.
+    /// The checksum for OneDrive: SHA-1 in upper-case hexadecimal digits.
     public var sha1: String { Checksum.sha1(contents) }
 
-    /// The name in the owner's storage if `device` uploads this version.
+    /// The object's name in the owner's storage if `device` uploads this version.
     public func cloudName(device: String) -> String {
         let suffixes = ["text/plain": "txt", "image/jpeg": "jpg", "application/x-url": "url"]
         return "\(uuid).\(device).\(version).\(suffixes[mimeType] ?? "dat")"

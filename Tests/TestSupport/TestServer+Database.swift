@@ -3,8 +3,8 @@ import Foundation
 extension TestServer {
     /// Runs a statement behind the server's back, as the database's administrator.
     ///
-    /// For what no phone can bring about: time that has passed, more rows than anybody could upload.
-    /// - Returns: the rows, a line each but for the last line's end, without the names of columns.
+    /// For states that no phone can cause, such as elapsed time or very many rows.
+    /// - Returns: the rows, one per line, without a final line end and without column names.
     public func askDatabase(_ statement: String) throws -> String {
         let command = try Command(
             "/usr/bin/mariadb",
@@ -16,8 +16,7 @@ extension TestServer {
         return command.output.trimmingCharacters(in: .newlines)
     }
 
-    /// Makes a device's grant as old as one has to be that begins a switch of accounts, as if its device had signed in every day
-    /// since.
+    /// Makes a device's grant old enough to begin a switch of accounts, as if the device had signed in every day since.
     public func establish(_ grant: String) throws {
         _ = try askDatabase(
             """
@@ -27,7 +26,7 @@ extension TestServer {
             """)
     }
 
-    /// The same for all devices of a group's members.
+    /// Makes the grants of all devices of a group's members old enough to begin a switch of accounts.
     public func establishGrants(inGroup group: String) throws {
         _ = try askDatabase(
             """
@@ -39,9 +38,9 @@ extension TestServer {
             """)
     }
 
-    /// What the database's client printed instead of rows.
+    /// An error of the database's client.
     public struct DatabaseComplaint: Error {
-        /// Its words.
+        /// The client's output.
         public let text: String
     }
 }

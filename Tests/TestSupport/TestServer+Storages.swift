@@ -1,9 +1,9 @@
 import Foundation
 
-/// What phones exchange with the emulated storages themselves.
+/// Direct exchanges between phones and the emulated storages.
 extension TestServer {
-    /// Sends bytes to a storage with a client that knows nothing but the address.
-    /// - Parameter address: `directUpload` of CreateUpload.
+    /// Sends bytes to a storage with a client that knows only the address.
+    /// - Parameter address: the `directUpload` of CreateUpload.
     /// - Returns: the status.
     public func send(_ bytes: [UInt8], toStorage address: JSONValue) throws -> Int {
         let folder = try ScratchFolder("direct")
@@ -22,20 +22,20 @@ extension TestServer {
     }
 
     /// Makes a request to an address with curl.
-    /// - Throws: ``StackError`` if there is no reply.
+    /// - Throws: ``StackError`` without a reply.
     public func curl(_ arguments: [String], toStorage address: JSONValue) throws -> (status: Int, body: [UInt8]) {
         let reply = try exchange(arguments, withStorage: address)
         return (reply.status, reply.body)
     }
 
-    /// Makes a request to an address with curl; the reply may have broken off.
-    /// - Throws: ``StackError`` if there is none.
+    /// Makes a request to an address with curl; the reply may be incomplete.
+    /// - Throws: ``StackError`` without a reply.
     public func exchange(_ arguments: [String], withStorage address: JSONValue) throws -> HTTPReply {
         let folder = try ScratchFolder("direct-reply")
         let output = folder.url.appending(path: "reply")
         let head = folder.url.appending(path: "head")
-        // Over HTTP/2, curl ends the last bytes with an empty frame; if nginx has the reply before it, as on a busy machine, it
-        // resets the stream, and curl gives up the reply.
+        // Over HTTP/2, curl ends the last bytes with an empty frame. If nginx has the reply before that frame, as on a
+        // busy machine, it resets the stream, and curl drops the reply.
         let command = try Command(
             "/usr/bin/curl",
             [

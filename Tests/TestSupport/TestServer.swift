@@ -1,18 +1,18 @@
 import Foundation
 
-/// A running stack as the tests see it: the server behind nginx, and the emulated providers.
+/// A running stack from the tests' point of view: the server behind nginx, and the emulated providers.
 public struct TestServer: Sendable {
-    /// The server, by plain HTTP.
+    /// The server's address for plain HTTP.
     public let address: HTTPAddress
-    /// The server, by TLS, for the tests that need it.
+    /// The server's URL for TLS, for tests that require it.
     public let secureURL: String
     /// The certificate authority of the stack's own certificates.
     public let certificateAuthorityFile: String
     /// The emulated providers.
     public private(set) var sandbox: SandboxControl
-    /// Everything else about the stack.
+    /// The stack's other settings.
     public private(set) var environment: StackEnvironment
-    /// The stack, if this process started it for itself.
+    /// The stack, if this process started it.
     public let stack: PrivateStack?
 
     private static let sharedResult = Result { () throws -> TestServer in
@@ -43,7 +43,7 @@ public struct TestServer: Sendable {
     private static let strangersResult = Result {
         try TestServer(PrivateStack("strangers", responders: 1, overrides: #"{"failedSignInsPerMinute": 6}"#))
     }
-    /// None is behind: a certificate that is valid from today on must be so for all of them.
+    /// No clock is behind, since a certificate that is valid from today on must be valid for all roles.
     private static let clocksResult = Result {
         try TestServer(
             PrivateStack("clocks", responders: 1, clocks: ["api": "+30m", "transfer": "+5h", "jobs": "+2h"]))
@@ -73,7 +73,7 @@ public struct TestServer: Sendable {
     }
     private static let fragileResult = Result { try TestServer(PrivateStack("resilience", responders: 3)) }
 
-    /// The stack that most tests share: the one in the environment, else one that is started at the first call.
+    /// The stack that most tests share: the one in the environment, otherwise one that the first call starts.
     public static func shared() throws -> TestServer { try sharedResult.get() }
 
     /// A second stack, for tests that make the providers fail. They run one at a time.
@@ -82,50 +82,51 @@ public struct TestServer: Sendable {
     /// A small stack whose configuration differs from the usual one in many ways.
     public static func configuredDifferently() throws -> TestServer { try configuredResult.get() }
 
-    /// A stack of eight processes for files with one thread each, so that requests at once are in separate processes; people
-    /// with Dropbox need a code. Its tests run one at a time.
+    /// A stack with eight single-threaded processes of the transfer role, so that simultaneous requests run in separate
+    /// processes; Dropbox users need a code. Its tests run one at a time.
     public static func ofNarrowProcesses() throws -> TestServer { try narrowResult.get() }
 
-    /// A stack whose server looks up the providers' names at a name server of the stack; needs root. Its tests run one at a
-    /// time.
+    /// A stack whose server looks up the providers' names at the stack's own name server; requires root. Its tests run
+    /// one at a time.
     public static func withNames() throws -> TestServer { try namesResult.get() }
 
-    /// A stack of one process of each role that bears little from strangers.
+    /// A stack with one process per role and a low limit for failed sign-ins.
     public static func ofStrangers() throws -> TestServer { try strangersResult.get() }
 
-    /// A stack whose users may name any public server of S3. Its tests run one at a time.
+    /// A stack whose users may specify any public S3 server. Its tests run one at a time.
     public static func withNamedServers() throws -> TestServer { try namedServersResult.get() }
 
-    /// A stack of one process of each role whose providers hang: what it has learnt of them is no concern of other tests.
+    /// A stack with one process per role whose providers hang. It is separate since its processes remember the
+    /// failures.
     public static func withHangingProvider() throws -> TestServer { try hangingResult.get() }
 
-    /// A third stack, for tests that stop and kill its processes. They run one at a time.
+    /// A third stack, for tests that stop and kill its processes. Its tests run one at a time.
     public static func toBreak() throws -> TestServer { try fragileResult.get() }
 
-    /// A stack whose roles have wall clocks that are hours apart.
+    /// A stack whose roles have wall clocks that differ by hours.
     public static func withWrongClocks() throws -> TestServer { try clocksResult.get() }
 
-    /// A stack for the random conversation alone, which breaks what it likes.
+    /// A stack only for the randomised test, which may break anything.
     public static func toConverse() throws -> TestServer { try conversationResult.get() }
 
-    /// A stack for the tests that move gigabytes. They run one at a time.
+    /// A stack for the tests that transfer gigabytes. They run one at a time.
     public static func forGigabytes() throws -> TestServer { try largeResult.get() }
 
     /// Describes a stack that this process started.
     public init(_ stack: PrivateStack) throws { try self.init(stack.environment(), stack: stack) }
 
-    /// The processes of one part as they are now; see ``StackEnvironment/processes(_:)``.
+    /// The current processes of one part; see ``StackEnvironment/processes(_:)``.
     public func processes(_ part: String) throws -> [StackProcess] {
         try (stack?.environment() ?? environment).processes(part)
     }
 
-    /// Whether `syncd` was built for debugging, as the folder says that its program lies in.
+    /// Whether `syncd` is a debugging build, according to the folder of its program.
     public func isDebuggingBuild() throws -> Bool {
         let program = try processes("syncd_api").first?.executable() ?? ""
         return program.split(separator: "/").contains("debug")
     }
 
-    /// The same server, if its configuration says that its clouds and its database are those of another stack.
+    /// Returns the server with the clouds and database of another stack, which its configuration must name.
     public func withCloudsAndDatabase(of other: TestServer) -> TestServer {
         var copy = self
         copy.sandbox = other.sandbox
@@ -143,7 +144,7 @@ public struct TestServer: Sendable {
         self.stack = stack
     }
 
-    /// Makes a request without credentials, unless `headers` has some.
+    /// Makes a request without credentials, unless `headers` contains some.
     public func call(
         _ method: String, _ endpoint: String, _ parameters: [String: String?] = [:],
         headers: [(name: String, value: String)] = [], body: [UInt8]? = nil
@@ -152,7 +153,7 @@ public struct TestServer: Sendable {
             HTTPCall(method, "/\(endpoint)/\(ClientQuery.text(parameters))", headers: headers, body: body))
     }
 
-    /// The server's clock, in the wire's form, which sorts as text.
+    /// The server's time in wire format, which sorts as text.
     public func clock() throws -> String {
         let reply = try call("GET", "HealthCheck")
         guard reply.status == 200, let text = reply.json?.currentServerDateTime?.text else {
@@ -161,7 +162,7 @@ public struct TestServer: Sendable {
         return text
     }
 
-    /// A person who has an account at that provider and is not yet a user; `group` is a fresh UUID.
+    /// Creates a person with an account at that provider who is not a user yet; `group` is a new UUID.
     public func newcomer(
         _ provider: SandboxProvider = .google, name: String = "New Person", folder: String = "Sync Tests",
         quotaBytes: Int? = nil, tokenType: String? = nil, sendsIDToken: Bool = true,
@@ -173,12 +174,12 @@ public struct TestServer: Sendable {
         return TestUser(server: self, account: account, userID: 0, group: UUID().uuidString, folder: folder)
     }
 
-    /// A person with that account, who has not signed up.
+    /// Creates a person with that account who has not signed up.
     public func newcomer(with account: SandboxAccount) -> TestUser {
         TestUser(server: self, account: account, userID: 0, group: UUID().uuidString, folder: "")
     }
 
-    /// Creates an account that brings storage and signs its owner up with a group of their own.
+    /// Signs up the owner of an account with storage, with a new group.
     public func signUp(_ account: SandboxAccount) throws -> TestUser {
         var user = newcomer(with: account)
         let reply = try user.call("POST", "AddUser", ["sharingGroupUUID": user.group])
@@ -208,15 +209,15 @@ public struct TestServer: Sendable {
         return user
     }
 
-    /// The same for a test that is about to make Google fail: the upload that the sign-up leaves to the jobs role is done,
-    /// so it meets no fault, and renews no access token, in place of the test's own requests.
+    /// Signs up a user for a test that is about to make Google fail: waits for the upload by the jobs role that follows
+    /// the sign-up, so that it meets no fault and renews no access token instead of the test's own requests.
     public func signUpSettledUser(quotaBytes: Int? = nil) async throws -> TestUser {
         let user = try signUpOwningUser(quotaBytes: quotaBytes)
         try await eventually("the warning file is stored") { try !sandbox.files(of: user.account).isEmpty }
         return user
     }
 
-    /// Creates an account of that provider, which redeems `invitation` as a new user.
+    /// Creates an account at that provider and redeems `invitation` with it as a new user.
     public func signUpInvitedUser(
         _ invitation: String, provider: SandboxProvider = .facebook, name: String = "Bob Example",
         folder: String = "Sync Tests"

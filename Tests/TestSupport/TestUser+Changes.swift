@@ -1,5 +1,5 @@
 extension TestUser {
-    /// UploadDeletion, whatever the reply.
+    /// Calls UploadDeletion; the reply may be an error.
     public func delete(
         _ file: TestFile, masterVersion: Int64, group: String? = nil, overriding: [String: String?] = [:]
     ) throws -> HTTPReply {
@@ -10,7 +10,7 @@ extension TestUser {
         return try call("DELETE", "UploadDeletion", parameters.merging(overriding) { $1 })
     }
 
-    /// UploadDeletion, which must stage the deletion.
+    /// Calls UploadDeletion, which must stage the deletion.
     public func stageDeletion(of file: TestFile, masterVersion: Int64, group: String? = nil) throws {
         let reply = try delete(file, masterVersion: masterVersion, group: group)
         guard reply.status == 200, reply.json == .object([:]) else { throw UnexpectedReply("UploadDeletion", reply) }
@@ -23,7 +23,7 @@ extension TestUser {
         guard count == 1 else { throw NotEventually(expectation: "a commit of one deletion, not of \(count) rows") }
     }
 
-    /// UploadAppMetaData, whatever the reply.
+    /// Calls UploadAppMetaData; the reply may be an error.
     public func changeMetadata(
         of file: TestFile, _ metadata: TestMetadata?, masterVersion: Int64, group: String? = nil
     ) throws -> HTTPReply {
@@ -35,7 +35,7 @@ extension TestUser {
             ])
     }
 
-    /// UploadAppMetaData, which must stage the change.
+    /// Calls UploadAppMetaData, which must stage the change.
     public func stageMetadata(
         of file: TestFile, _ metadata: TestMetadata, masterVersion: Int64, group: String? = nil
     ) throws {
@@ -45,7 +45,7 @@ extension TestUser {
         }
     }
 
-    /// DownloadAppMetaData, whatever the reply.
+    /// Calls DownloadAppMetaData; the reply may be an error.
     public func downloadMetadata(
         of file: TestFile, version: Int, masterVersion: Int64, group: String? = nil
     ) throws -> HTTPReply {

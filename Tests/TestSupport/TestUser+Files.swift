@@ -1,19 +1,19 @@
 import Foundation
 
-/// App metadata as it is sent: a version and an arbitrary text.
+/// App metadata as sent: a version and an arbitrary text.
 public struct TestMetadata: Sendable {
     /// The version, 0 for the first.
     public var version: Int
-    /// The contents, often JSON themselves.
+    /// The contents, often also JSON.
     public var contents: String
 
-    /// Collects the parts.
+    /// Creates metadata from their parts.
     public init(_ version: Int, _ contents: String) {
         self.version = version
         self.contents = contents
     }
 
-    /// The JSON text of the parameter, with `/` escaped as deployed clients do.
+    /// The JSON text of the parameter, with `/` escaped as by deployed clients.
     public var parameter: String {
         var text = "{\"version\":\(version),\"contents\":\""
         for scalar in contents.unicodeScalars {
@@ -35,7 +35,7 @@ public struct TestMetadata: Sendable {
 }
 
 extension TestUser {
-    /// The parameters of an upload; those in `overriding` win, and nil there leaves one out.
+    /// The parameters of an upload; `overriding` replaces parameters, or removes them with nil.
     public func uploadParameters(
         _ file: TestFile, masterVersion: Int64, group: String? = nil, metadata: TestMetadata? = nil,
         overriding: [String: String?] = [:]
@@ -48,7 +48,7 @@ extension TestUser {
         return parameters.merging(overriding) { $1 }
     }
 
-    /// UploadFile, whatever the reply.
+    /// Calls UploadFile; the reply may be an error.
     public func upload(
         _ file: TestFile, masterVersion: Int64, group: String? = nil, metadata: TestMetadata? = nil,
         overriding: [String: String?] = [:]
@@ -60,7 +60,7 @@ extension TestUser {
             body: file.contents)
     }
 
-    /// Begins an UploadFile that announces all of the file and sends only `count` bytes of it.
+    /// Begins an UploadFile request that announces the complete file and sends only `count` bytes of it.
     public func beginUpload(_ file: TestFile, sending count: Int) throws -> HTTPConversation {
         let query = ClientQuery.text(uploadParameters(file, masterVersion: 0))
         let call = HTTPCall("POST", "/UploadFile/\(query)", headers: headers)
@@ -70,7 +70,7 @@ extension TestUser {
         return conversation
     }
 
-    /// UploadFile, which must stage the file; the header's JSON.
+    /// Calls UploadFile, which must stage the file, and returns the header's JSON.
     @discardableResult
     public func stage(
         _ file: TestFile, masterVersion: Int64, group: String? = nil, metadata: TestMetadata? = nil,
@@ -84,7 +84,7 @@ extension TestUser {
         return json
     }
 
-    /// DoneUploads, whatever the reply.
+    /// Calls DoneUploads; the reply may be an error.
     public func commit(
         masterVersion: Int64, group: String? = nil, overriding: [String: String?] = [:]
     ) throws -> HTTPReply {
@@ -94,7 +94,7 @@ extension TestUser {
         return try call("POST", "DoneUploads", parameters.merging(overriding) { $1 })
     }
 
-    /// DoneUploads, which must succeed; the number of rows committed.
+    /// Calls DoneUploads, which must succeed, and returns the number of committed rows.
     @discardableResult
     public func commitStaged(masterVersion: Int64, group: String? = nil) throws -> Int64 {
         let reply = try commit(masterVersion: masterVersion, group: group)
@@ -104,7 +104,7 @@ extension TestUser {
         return count
     }
 
-    /// Stages and commits one file; the master version is `masterVersion` + 1 afterwards.
+    /// Stages and commits one file; afterwards, the master version is `masterVersion` + 1.
     @discardableResult
     public func publish(
         _ file: TestFile, masterVersion: Int64, group: String? = nil, metadata: TestMetadata? = nil
@@ -115,7 +115,7 @@ extension TestUser {
         return dates
     }
 
-    /// GetUploads, which must succeed: the rows staged by this device in the group.
+    /// Calls GetUploads, which must succeed, and returns the rows that this device has staged in the group.
     public func stagedUploads(group: String? = nil) throws -> [JSONValue] {
         let reply = try call("GET", "GetUploads", ["sharingGroupUUID": group ?? self.group])
         guard reply.status == 200, let uploads = reply.json?.uploads?.array else {
@@ -134,7 +134,7 @@ extension TestUser {
         ]
     }
 
-    /// DownloadFile, whatever the reply.
+    /// Calls DownloadFile; the reply may be an error.
     public func download(
         _ file: TestFile, masterVersion: Int64, group: String? = nil, metadataVersion: Int? = nil,
         headers: [(name: String, value: String)] = []
@@ -145,7 +145,7 @@ extension TestUser {
             headers: self.headers + headers)
     }
 
-    /// The files in this person's own storage that belong to the given file, whatever their versions.
+    /// The objects of all versions of a file in this person's storage.
     public func stored(_ file: TestFile) throws -> [StoredFile] {
         try server.sandbox.files(of: account).filter { $0.name.hasPrefix(file.uuid) }
     }

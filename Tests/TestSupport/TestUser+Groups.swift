@@ -1,12 +1,12 @@
 import Foundation
 
 extension TestUser {
-    /// CreateSharingGroup, whatever the reply.
+    /// Calls CreateSharingGroup; the reply may be an error.
     public func createGroup(_ uuid: String, name: String? = nil) throws -> HTTPReply {
         try call("POST", "CreateSharingGroup", ["sharingGroupUUID": uuid, "sharingGroupName": name])
     }
 
-    /// CreateSharingGroup with a fresh UUID, which must succeed; the UUID.
+    /// Calls CreateSharingGroup with a new UUID, which must succeed, and returns the UUID.
     public func newGroup(name: String? = nil) throws -> String {
         let uuid = UUID().uuidString
         let reply = try createGroup(uuid, name: name)
@@ -16,7 +16,7 @@ extension TestUser {
         return uuid
     }
 
-    /// UpdateSharingGroup, whatever the reply.
+    /// Calls UpdateSharingGroup; the reply may be an error.
     public func rename(to name: String?, masterVersion: Int64, group: String? = nil) throws -> HTTPReply {
         try call(
             "PATCH", "UpdateSharingGroup",
@@ -26,24 +26,24 @@ extension TestUser {
             ])
     }
 
-    /// RemoveSharingGroup, whatever the reply.
+    /// Calls RemoveSharingGroup; the reply may be an error.
     public func removeGroup(masterVersion: Int64, group: String? = nil) throws -> HTTPReply {
         try call(
             "POST", "RemoveSharingGroup",
             ["sharingGroupUUID": group ?? self.group, "masterVersion": String(masterVersion)])
     }
 
-    /// RemoveUserFromSharingGroup, whatever the reply.
+    /// Calls RemoveUserFromSharingGroup; the reply may be an error.
     public func leave(masterVersion: Int64, group: String? = nil) throws -> HTTPReply {
         try call(
             "POST", "RemoveUserFromSharingGroup",
             ["sharingGroupUUID": group ?? self.group, "masterVersion": String(masterVersion)])
     }
 
-    /// RemoveUser, whatever the reply.
+    /// Calls RemoveUser; the reply may be an error.
     public func removeAccount() throws -> HTTPReply { try call("POST", "RemoveUser") }
 
-    /// AddUser of this person, whatever the reply.
+    /// Calls AddUser for this person; the reply may be an error.
     public func signUp(group: String? = nil) throws -> HTTPReply {
         try call(
             "POST", "AddUser",
@@ -53,7 +53,7 @@ extension TestUser {
             ])
     }
 
-    /// The members of a group that this person belongs to, by their numbers.
+    /// The user ids of the members of one of this person's groups.
     public func members(of group: String? = nil) throws -> Set<Int64> {
         let entry = try groups().group(group ?? self.group)
         return Set(entry?.sharingGroupUsers?.array?.compactMap { $0.userId?.integer } ?? [])

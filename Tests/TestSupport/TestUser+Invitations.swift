@@ -1,4 +1,4 @@
-/// What a member of a group may do.
+/// The permission of a group's member.
 public enum TestPermission: String, Sendable, CaseIterable {
     case read
     case write
@@ -6,7 +6,7 @@ public enum TestPermission: String, Sendable, CaseIterable {
 }
 
 extension TestUser {
-    /// CreateSharingInvitation, whatever the reply.
+    /// Calls CreateSharingInvitation; the reply may be an error.
     public func createInvitation(
         permission: String? = "write", group: String? = nil, overriding: [String: String?] = [:]
     ) throws -> HTTPReply {
@@ -17,7 +17,7 @@ extension TestUser {
         return try call("POST", "CreateSharingInvitation", parameters.merging(overriding) { $1 })
     }
 
-    /// CreateSharingInvitation, which must succeed; the invitation's code.
+    /// Calls CreateSharingInvitation, which must succeed, and returns the invitation's code.
     public func invite(
         _ permission: TestPermission = .write, group: String? = nil, allowSocialAcceptance: Bool = true,
         acceptors: Int = 1
@@ -33,7 +33,8 @@ extension TestUser {
         return code
     }
 
-    /// RedeemSharingInvitation, whatever the reply; with a folder name if this person's storage needs one.
+    /// Calls RedeemSharingInvitation, with a folder name if this person's storage requires one; the reply may be an
+    /// error.
     public func redeem(_ invitation: String) throws -> HTTPReply {
         try call(
             "POST", "RedeemSharingInvitation",
@@ -43,7 +44,7 @@ extension TestUser {
             ])
     }
 
-    /// A new user who joins this person's group; raises the group's master version by one.
+    /// Adds a new user to this person's group, which raises the group's master version by one.
     public func newMember(
         _ permission: TestPermission, provider: SandboxProvider = .facebook, name: String = "Bob Example"
     ) throws -> TestUser {

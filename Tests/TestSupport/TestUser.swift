@@ -2,59 +2,59 @@ import Foundation
 
 /// A signed-in person on one device.
 ///
-/// A value: ``onAnotherDevice()`` and ``with(account:)`` make variants of the same person.
+/// This is a value: ``onAnotherDevice()`` and ``with(account:)`` return variants of the same person.
 public struct TestUser: Sendable {
     /// The server that the person uses.
     public let server: TestServer
     /// The person's account at a provider.
     public var account: SandboxAccount
-    /// The server's number for the person.
+    /// The person's user id at the server.
     public var userID: Int64
-    /// The group they created or first joined.
+    /// The group that they created or first joined.
     public var group: String
-    /// The folder in their storage that the app's files go to.
+    /// The folder for the app's files in their storage.
     public let folder: String
     /// This device.
     public var device = UUID().uuidString
 
-    /// The same person with a new device.
+    /// Returns the same person with a new device.
     public func onAnotherDevice() -> TestUser {
         var copy = self
         copy.device = UUID().uuidString
         return copy
     }
 
-    /// The same person with other credentials.
+    /// Returns the same person with other credentials.
     public func with(account: SandboxAccount) -> TestUser {
         var copy = self
         copy.account = account
         return copy
     }
 
-    /// The same person, signed in at the provider once more.
+    /// Returns the same person after another sign-in at the provider.
     public func signedInAgain() throws -> TestUser { with(account: try server.sandbox.account(account.id)) }
 
-    /// The same person, removed, and signed in again after the provider was told that they left.
+    /// Removes the user, waits until the server has revoked the grant, and returns the person after a new sign-in.
     ///
-    /// For accounts whose code the server has exchanged; before that moment Google would end the new sign-in too.
+    /// For accounts whose code the server has exchanged. Before the revocation, Google would also end the new sign-in.
     public func removedAndSignedInAgain() async throws -> TestUser {
-        // The server's, as the newest one of the account.
+        // The account's newest refresh token is the server's.
         let granted = try server.sandbox.account(account.id).refreshToken
         let reply = try call("POST", "RemoveUser")
         guard reply.status == 200 else { throw UnexpectedReply("RemoveUser", reply) }
-        // An hour later.
+        // Simulates an hour.
         _ = try server.askDatabase(
             """
             UPDATE outbox SET available_at = UTC_TIMESTAMP()
              WHERE kind = 'revokeGrant' AND user_id = \(userID)
             """)
-        try await eventually("the provider was told that \(account.name) left") {
+        try await eventually("the grant of \(account.name) has been revoked") {
             try server.sandbox.account(account.id).refreshToken != granted
         }
         return try signedInAgain()
     }
 
-    /// What this person's device sends with each request.
+    /// The headers that this person's device sends with each request.
     public var headers: [(name: String, value: String)] {
         account.headers + [("SyncServer-Device-UUID", device)]
     }
@@ -66,17 +66,17 @@ public struct TestUser: Sendable {
         try server.call(method, endpoint, parameters, headers: headers, body: body)
     }
 
-    /// CheckCreds, whatever the reply.
+    /// Calls CheckCreds; the reply may be an error.
     public func checkCredentials() throws -> HTTPReply { try call("GET", "CheckCreds") }
 
-    /// Index, which must succeed; of the first group unless told otherwise.
+    /// Calls Index, which must succeed, by default for the first group.
     public func index(of group: String? = nil) throws -> IndexReply {
         let reply = try call("GET", "Index", ["sharingGroupUUID": group ?? self.group])
         guard reply.status == 200, let json = reply.json else { throw UnexpectedReply("Index", reply) }
         return IndexReply(json)
     }
 
-    /// Index without a group, which must succeed.
+    /// Calls Index without a group, which must succeed.
     public func groups() throws -> IndexReply {
         let reply = try call("GET", "Index")
         guard reply.status == 200, let json = reply.json else { throw UnexpectedReply("Index", reply) }
@@ -86,18 +86,18 @@ public struct TestUser: Sendable {
 
 /// A successful reply to Index.
 public struct IndexReply: Sendable {
-    /// The whole object, to see what is absent.
+    /// The complete object, for checks of absent members.
     public let json: JSONValue
 
     init(_ json: JSONValue) { self.json = json }
 
-    /// The version of the group asked for.
+    /// The master version of the requested group.
     public var masterVersion: Int64? { json.masterVersion?.integer }
-    /// The files of the group asked for.
+    /// The files of the requested group.
     public var files: [JSONValue] { json.fileIndex?.array ?? [] }
     /// All groups of the caller.
     public var groups: [JSONValue] { json.sharingGroups?.array ?? [] }
-    /// The identifiers of the files.
+    /// The UUIDs of the files.
     public var fileUUIDs: Set<String> { Set(files.compactMap { $0.fileUUID?.text }) }
 
     /// The entry of one file; nil if it is not listed exactly once.
@@ -114,7 +114,7 @@ public struct IndexReply: Sendable {
 }
 
 extension TestUser {
-    /// The same person on the same device, whose app now talks to another server.
+    /// Returns the same person on the same device, with an app that uses another server.
     public func movedTo(_ other: TestServer) -> TestUser {
         TestUser(server: other, account: account, userID: userID, group: group, folder: folder, device: device)
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Runs blocking work on threads of its own, so that tests which wait do not starve each other.
+/// Runs blocking work on separate threads, so that waiting tests do not starve each other.
 public enum Threads {
     /// Runs `body` on a new thread and waits for its result.
     public static func run<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
@@ -12,7 +12,7 @@ public enum Threads {
         }
     }
 
-    /// Runs `body` on `count` threads that begin together; the results are in the order of their numbers.
+    /// Runs `body` on `count` threads that start together; the results are in the order of their numbers.
     public static func run<R: Sendable>(
         _ count: Int, _ body: @escaping @Sendable (Int) throws -> R
     ) async throws -> [R] {

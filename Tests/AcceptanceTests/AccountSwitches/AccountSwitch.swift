@@ -1,16 +1,16 @@
 import Foundation
 import TestSupport
 
-/// A person who is about to switch accounts: before with one account, after with another, on the same device.
+/// A person who is about to switch accounts on one device, from the account in `before` to the one in `after`.
 struct AccountSwitch {
-    /// With the account that is left.
+    /// The person with the former account.
     var before: TestUser
-    /// With the account that is switched to.
+    /// The person with the new account.
     var after: TestUser
     let userAppID: String
     let grant: String
 
-    /// Signs somebody up who has published `files`, and creates the account that they will switch to.
+    /// Signs up a user, publishes `files`, and creates the account to switch to.
     init(
         on server: TestServer, from old: SandboxProvider = .google, to new: SandboxProvider = .dropbox,
         files: [TestFile] = []
@@ -20,8 +20,8 @@ struct AccountSwitch {
         try self.init(of: alice, to: server.newcomer(new).account)
     }
 
-    /// The same for somebody who is a user already.
-    /// - Parameter isEstablished: whether the device has had its grant for long enough to begin a switch.
+    /// Prepares a switch for an existing user.
+    /// - Parameter isEstablished: whether the device's grant is old enough to begin a switch.
     init(of user: TestUser, to account: SandboxAccount, isEstablished: Bool = true) throws {
         before = user
         after = user.with(account: account)
@@ -34,7 +34,7 @@ struct AccountSwitch {
         if isEstablished { try user.server.establish(grant) }
     }
 
-    /// The switch of the same person, with the same grant, to another account.
+    /// Returns a switch of the same person, with the same grant, to another account.
     func to(_ account: SandboxAccount, leaving active: TestUser? = nil) -> AccountSwitch {
         var copy = self
         copy.before = active ?? before
@@ -42,7 +42,7 @@ struct AccountSwitch {
         return copy
     }
 
-    /// BeginAccountSwitch, whatever the reply.
+    /// Calls BeginAccountSwitch; the reply may be an error.
     func begin(
         grant: String? = nil, folder: String? = "New Folder", headers: [(name: String, value: String)] = []
     ) throws -> HTTPReply {
@@ -51,7 +51,7 @@ struct AccountSwitch {
             headers: after.headers + [("SyncServer-Device-Grant", grant ?? self.grant)] + headers)
     }
 
-    /// BeginAccountSwitch, which must succeed; the number of the switch.
+    /// Calls BeginAccountSwitch, which must succeed, and returns the switch's id.
     func begun() throws -> String {
         let reply = try begin()
         guard reply.status == 200, let id = reply.json?.switchId?.text else {
@@ -60,10 +60,10 @@ struct AccountSwitch {
         return id
     }
 
-    /// Credentials of the account that is left, as the header that presents them.
+    /// The header that presents credentials of the former account.
     func proof() throws -> (name: String, value: String) { try before.account.proof() }
 
-    /// ConfirmAccountSwitch, whatever the reply; with a proof if the server is to move the files.
+    /// Calls ConfirmAccountSwitch, with a proof if the server is to move the files; the reply may be an error.
     func confirm(_ id: String, epoch: Int64 = 0, moving: Bool = false) throws -> HTTPReply {
         try after.server.call(
             "POST", "ConfirmAccountSwitch",
@@ -71,7 +71,7 @@ struct AccountSwitch {
             headers: after.headers + (moving ? [proof()] : []))
     }
 
-    /// Begins and confirms, which must succeed; the number of the switch.
+    /// Begins and confirms the switch, which must succeed, and returns its id.
     @discardableResult
     func perform(epoch: Int64 = 0, moving: Bool = false) throws -> String {
         let id = try begun()
@@ -84,19 +84,19 @@ struct AccountSwitch {
         return id
     }
 
-    /// GetAccountSwitchStatus with the new account, whatever the reply.
+    /// Calls GetAccountSwitchStatus with the new account; the reply may be an error.
     func status(_ id: String? = nil, cursor: String? = nil) throws -> HTTPReply {
         try after.call("GET", "GetAccountSwitchStatus", ["switchId": id, "cursor": cursor])
     }
 
-    /// FinishAccountSwitch, whatever the reply.
+    /// Calls FinishAccountSwitch; the reply may be an error.
     func finish(_ id: String, missing: String? = nil) throws -> HTTPReply {
         try after.call("POST", "FinishAccountSwitch", ["switchId": id, "missing": missing])
     }
 }
 
 extension SandboxAccount {
-    /// Credentials of an account that is left, as the header that presents them.
+    /// The header that presents this account's credentials as those of the former account.
     func proof() throws -> (name: String, value: String) {
         let headers = [
             "accessToken": "access_token", "accountID": "X-account-id",
@@ -109,9 +109,10 @@ extension SandboxAccount {
 }
 
 extension TestServer {
-    /// Makes moves, and the deletions that follow them, due at once, whoever has them under lease or has put them off, as if
-    /// the time had passed.
-    /// - Parameter user: whose; of a stack that tests share, another test may be uploading under such a lease.
+    /// Makes moves and the deletions that follow them due immediately, even if they are leased or postponed, as if time
+    /// had passed.
+    /// - Parameter user: limits the effect to this user. Tests that share a stack need it, since another test may be
+    ///   uploading under such a lease.
     func endLeasesOfMoves(of user: TestUser? = nil) throws {
         let owner = user.map { "user_id = \($0.userID)" } ?? "TRUE"
         _ = try askDatabase(
@@ -125,7 +126,7 @@ extension TestServer {
 }
 
 extension TestUser {
-    /// ReuploadFile, whatever the reply.
+    /// Calls ReuploadFile; the reply may be an error.
     func reupload(
         _ file: TestFile, sending contents: [UInt8]? = nil, overriding: [String: String?] = [:]
     ) throws -> HTTPReply {

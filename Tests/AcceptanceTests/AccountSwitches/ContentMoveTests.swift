@@ -9,7 +9,7 @@ struct ContentMoveTests {
     init() throws { server = try TestServer.shared() }
 
     @Test(
-        "The server moves every file, small and large, and then finishes the switch; no device does anything",
+        "The server moves every file, small and large, and then finishes the switch without any device's help",
         arguments: [
             (SandboxProvider.google, SandboxProvider.dropbox), (.dropbox, .microsoft), (.google, .webdav),
             (.microsoft, .google), (.webdav, .dropbox), (.google, .google),
@@ -27,7 +27,7 @@ struct ContentMoveTests {
             try move.status(id).json?.state?.text == "finished"
         }
         let index = try move.after.index()
-        // One with the confirmation, one with the end.
+        // The confirmation and the end of the switch each raise it by one.
         #expect(index.masterVersion == (known.masterVersion ?? 0) + 2)
         for file in old.map({ $0.stored(at: to) }) {
             expectDownload(try move.after.download(file, masterVersion: index.masterVersion ?? 0), of: file)
@@ -54,11 +54,11 @@ struct ContentMoveTests {
                 SELECT COUNT(*) FROM account_moves
                  WHERE user_id = \(move.before.userID) AND (credentials IS NOT NULL OR lease_owner IS NOT NULL)
                 """) == "0")
-        #expect(try move.finish(id).status == 200, "a device that does not know asks for the end as well")
+        #expect(try move.finish(id).status == 200, "an unaware device may still finish the switch")
         #expect(try move.after.index().masterVersion == index.masterVersion)
     }
 
-    @Test("A switch that does not ask for it moves nothing")
+    @Test("Without moveContents, the server moves nothing")
     func notAsked() throws {
         let move = try AccountSwitch(on: server, files: [TestFile()])
         let id = try move.perform()
@@ -67,9 +67,7 @@ struct ContentMoveTests {
         #expect(try server.askDatabase("SELECT COUNT(*) FROM account_moves WHERE switch_uuid = '\(id)'") == "0")
     }
 
-    @Test(
-        "Whoever has a device's grant alone does not get the files: a move takes credentials of the account that is left"
-    )
+    @Test("A device's grant alone does not move the files: a move requires credentials of the former account")
     func unproven() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])
@@ -90,7 +88,9 @@ struct ContentMoveTests {
         expectDownload(try move.before.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("An account that cannot be read any more is left to the devices, and the reply says so; a repetition too")
+    @Test(
+        "If the former account is unreadable, devices must upload the files; both the reply and its repetition say so"
+    )
     func unreadable() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])
@@ -106,7 +106,7 @@ struct ContentMoveTests {
             try move.after.reupload(file.stored(at: .dropbox)).messageParameters?.result?.text == "stored")
     }
 
-    @Test("A file that was changed or deleted in the former storage waits for a device, and the operator is told")
+    @Test("A file changed or deleted in the former storage waits for a device, and syncctl reports it to the operator")
     func changed() async throws {
         let (good, changed, deleted) = (TestFile("good"), TestFile("changed"), TestFile("deleted"))
         let move = try AccountSwitch(on: server, files: [good, changed, deleted])
@@ -117,7 +117,7 @@ struct ContentMoveTests {
 
         let id = try move.perform(moving: true)
 
-        try await eventually("every file was tried") {
+        try await eventually("the server has tried every file") {
             try move.status(id).json?.serverMove?.state?.text == "done"
         }
         let status = try move.status(id)
@@ -139,7 +139,7 @@ struct ContentMoveTests {
         #expect(try move.finish(id).status == 200)
     }
 
-    @Test("Metrics count the files and their bytes")
+    @Test("Metrics count the moved files and their bytes")
     func metrics() async throws {
         let pages = try MetricsPages(server)
         func moved() throws -> (files: Double, bytes: Double) {

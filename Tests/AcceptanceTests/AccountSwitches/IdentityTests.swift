@@ -8,7 +8,7 @@ struct IdentityTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("Replies have the identity only if the request asks for it")
+    @Test("Replies contain the identity only if the request asks for it")
     func onRequestOnly() throws {
         let alice = try server.signUpOwningUser()
 
@@ -22,7 +22,7 @@ struct IdentityTests {
         #expect(asked.json?.deviceGrant?.text?.wholeMatch(of: /[0-9a-f]{64}/) != nil)
     }
 
-    @Test("AddUser and RedeemSharingInvitation report it as well, also when they are repeated")
+    @Test("AddUser and RedeemSharingInvitation report the identity, also when repeated")
     func newUsers() throws {
         let newcomer = try server.newcomer()
         let parameters: [String: String?] = [
@@ -44,7 +44,7 @@ struct IdentityTests {
         #expect(redeemed.json?.userAppId?.text != first.json?.userAppId?.text)
     }
 
-    @Test("All devices have the same identity, and each a grant of its own; one that shows a grant gets no other")
+    @Test("All devices share one identity; each receives its own grant, and none that already presents a valid one")
     func grants() throws {
         let alice = try server.signUpOwningUser()
         let tablet = alice.onAnotherDevice()
@@ -71,7 +71,7 @@ struct IdentityTests {
         #expect(hashed == "1")
     }
 
-    @Test("However often a reply is lost, a device has a bounded number of grants, and the newest is valid")
+    @Test("However many replies are lost, a device has a bounded number of grants, and the newest is valid")
     func lostReplies() throws {
         let alice = try server.signUpOwningUser()
         var newest = ""
@@ -83,7 +83,7 @@ struct IdentityTests {
         #expect(try alice.identity(showing: newest).json?.deviceGrant == nil)
     }
 
-    @Test("A grant that was not used for 400 days is not valid")
+    @Test("A grant unused for 400 days is invalid")
     func expiry() throws {
         let alice = try server.signUpOwningUser()
         let grant = try alice.grant()
@@ -95,7 +95,7 @@ struct IdentityTests {
         #expect(try alice.identity(showing: grant).json?.deviceGrant?.text != nil)
     }
 
-    @Test("A device revokes with its grant that of another, younger one, or of all others")
+    @Test("With its grant, a device revokes that of one younger device, or those of all others")
     func revocation() throws {
         let alice = try server.signUpOwningUser()
         let (tablet, laptop) = (alice.onAnotherDevice(), alice.onAnotherDevice())
@@ -120,7 +120,7 @@ struct IdentityTests {
         #expect(others == [true, false])
     }
 
-    @Test("A request that names another epoch than the present one is refused; CheckCreds tells the present one")
+    @Test("A request that names a different epoch is rejected; CheckCreds returns the current one")
     func epochs() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -147,7 +147,7 @@ struct IdentityTests {
             try server.call("GET", "CheckCreds", headers: alice.headers + [("SyncServer-Account-Epoch", "7")]))
     }
 
-    @Test("With the user, identity and grants are gone")
+    @Test("Removing the user deletes the identity and its grants")
     func removal() throws {
         let alice = try server.signUpOwningUser()
         _ = try alice.grant()
@@ -160,14 +160,14 @@ struct IdentityTests {
 }
 
 extension TestUser {
-    /// CheckCreds that asks for the identity.
+    /// Calls CheckCreds and asks for the identity.
     func identity(showing grant: String? = nil) throws -> HTTPReply {
         try server.call(
             "GET", "CheckCreds", ["reportIdentity": "1"],
             headers: headers + (grant.map { [("SyncServer-Device-Grant", $0)] } ?? []))
     }
 
-    /// A new grant for this device.
+    /// Obtains a new grant for this device.
     func grant() throws -> String {
         let reply = try identity()
         guard let grant = reply.json?.deviceGrant?.text else { throw UnexpectedReply("CheckCreds", reply) }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("Moves of contents that something comes between")
+    @Suite("Interrupted moves of contents")
     final class InterruptedMoveTests: Sendable {
         private static let stack = Result { try PrivateStack("moves", responders: 1) }
         let stack: PrivateStack
@@ -17,20 +17,20 @@ extension PrivateStackTests {
 
         deinit { try? server.sandbox.clearFaults() }
 
-        /// Keeps the mover from reading in Google's storages, and phones as well.
+        /// Makes reads from Google's storages fail, both for the mover and for downloads.
         private func stopReading() throws {
             var fault = SandboxFault(pathPrefix: "/drive/v3/files", method: "GET", status: 503)
             fault.queryContains = "alt=media"
             try server.sandbox.inject(fault)
         }
 
-        /// How many accounts of a person the server can read besides the present one.
+        /// The number of the user's former accounts whose credentials the server still stores.
         private func formerTokens(of user: TestUser) throws -> String {
             try server.askDatabase(
                 "SELECT COUNT(*) FROM account_moves WHERE user_id = \(user.userID) AND credentials IS NOT NULL")
         }
 
-        /// How many files the server is still to move, or has given up.
+        /// The number of files that the server has yet to move or has given up.
         private func filesInMoves(of user: TestUser) throws -> String {
             try server.askDatabase(
                 """
@@ -39,7 +39,7 @@ extension PrivateStackTests {
                 """)
         }
 
-        @Test("The jobs process may be killed in the middle: another one goes on, and no object is left over")
+        @Test("If the jobs process is killed during a move, another continues, and no object is left over")
         func killed() async throws {
             let files = (0..<4).map { _ in TestFile(randomBytes: 50_000) }
             let move = try AccountSwitch(on: server, files: files)
@@ -73,7 +73,7 @@ extension PrivateStackTests {
             #expect(try OperatorTool(server).run("fsck").status == 0)
         }
 
-        @Test("While the server has not come to a file, downloads come from the former account, as it is there")
+        @Test("Until the server has moved a file, downloads read it from the former account")
         func downloads() async throws {
             let file = TestFile(randomBytes: 300_000)
             let move = try AccountSwitch(on: server, files: [file])
@@ -97,14 +97,12 @@ extension PrivateStackTests {
 
             try server.sandbox.clearFaults()
             try server.endLeasesOfMoves()
-            try await eventually("the server has seen it") {
+            try await eventually("the server has noticed the change") {
                 try move.status(id).json?.serverMove?.numberFailed?.integer == 1
             }
         }
 
-        @Test(
-            "If the former account is revoked in the middle the rest waits for the devices, and the tokens are forgotten"
-        )
+        @Test("If the former account is revoked during a move, the rest waits for devices, and the tokens are deleted")
         func revoked() async throws {
             let files = [TestFile("one"), TestFile("two")]
             let move = try AccountSwitch(on: server, files: files)
@@ -127,7 +125,7 @@ extension PrivateStackTests {
             #expect(try move.finish(id).status == 200)
         }
 
-        @Test("Commits, deletions and uploads of devices go on meanwhile; whoever brings the bytes first wins")
+        @Test("Commits, deletions and device uploads continue during a move; the first to deliver the bytes wins")
         func meanwhile() async throws {
             let files = ["next", "deleted", "reuploaded", "moved"].map { TestFile($0) }
             let move = try AccountSwitch(on: server, files: files)
@@ -153,7 +151,7 @@ extension PrivateStackTests {
             #expect(try OperatorTool(server).run("fsck").status == 0)
         }
 
-        @Test("A further switch during the move: files go from where they are to the newest account")
+        @Test("After another switch during a move, files move from their current storage to the newest account")
         func further() async throws {
             let files = [TestFile("one"), TestFile("two")]
             let move = try AccountSwitch(on: server, files: files)
@@ -174,7 +172,7 @@ extension PrivateStackTests {
             #expect(try !server.sandbox.files(of: move.after.account).contains { $0.name.contains(files[0].uuid) })
         }
 
-        @Test("Back in the account that was left, files that were not moved have their bytes at once")
+        @Test("After switching back, unmoved files can be downloaded immediately")
         func back() async throws {
             let files = [TestFile("one"), TestFile("two")]
             let move = try AccountSwitch(on: server, files: files)
@@ -192,7 +190,7 @@ extension PrivateStackTests {
             #expect(try OperatorTool(server).run("fsck").status == 0)
         }
 
-        @Test("The end of a switch, and the removal of a user, end the move and forget the tokens")
+        @Test("Finishing a switch or removing the user ends the move and deletes the tokens")
         func ended() async throws {
             let kept = try AccountSwitch(on: server, files: [TestFile()])
             let removed = try AccountSwitch(on: server, files: [TestFile()])
@@ -213,7 +211,7 @@ extension PrivateStackTests {
             #expect(try OperatorTool(server).run("fsck").status == 0)
         }
 
-        @Test("A provider that asks for patience gets it, and a full storage is tried again once there is room")
+        @Test("A move into a full storage stays in progress, and the server retries it about an hour later")
         func setbacks() async throws {
             let file = TestFile(randomBytes: 300_000)
             let alice = try server.signUpOwningUser()

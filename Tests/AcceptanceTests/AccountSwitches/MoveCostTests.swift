@@ -3,10 +3,10 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    /// Prints what moves cost on this machine, with emulated providers: `SYNC_MEASURE_MOVES=1 scripts/test --filter
-    /// MoveCostTests`. The rate is not limited, so it is the server's own time that counts.
+    /// Prints the cost of moves on this machine, with emulated providers: `SYNC_MEASURE_MOVES=1 scripts/test --filter
+    /// MoveCostTests`. The rate is not limited, so the result is the server's own time.
     @Suite(
-        "What moves of contents cost", .enabled(if: ProcessInfo.processInfo.environment["SYNC_MEASURE_MOVES"] != nil))
+        "Cost of moving contents", .enabled(if: ProcessInfo.processInfo.environment["SYNC_MEASURE_MOVES"] != nil))
     struct MoveCostTests {
         @Test("A thousand small files, and some large ones", arguments: [(1_000, 20_000), (4, 32 << 20)])
         func cost(files: Int, bytes: Int) async throws {
@@ -44,7 +44,7 @@ extension PrivateStackTests {
 }
 
 extension StackProcess {
-    /// Processor time that it has used so far, in seconds (proc(5), `/proc/PID/stat`, fields 14 and 15).
+    /// Processor time used so far, in seconds (proc(5), `/proc/PID/stat`, fields 14 and 15).
     fileprivate func processorSeconds() throws -> Double {
         let text = try String(contentsOf: URL(filePath: "/proc/\(id)/stat"), encoding: .utf8)
         let fields = text.split(separator: ")").last?.split(separator: " ") ?? []

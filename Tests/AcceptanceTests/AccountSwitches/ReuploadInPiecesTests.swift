@@ -9,7 +9,7 @@ struct ReuploadInPiecesTests {
     init() throws { server = try TestServer.shared() }
 
     @Test(
-        "After a lost connection the phone goes on where the new storage has the bytes, and the file is live again",
+        "After a lost connection the phone resumes at the offset that the new storage has, and the file is live again",
         arguments: [
             (SandboxProvider.google, SandboxProvider.dropbox), (.dropbox, .google), (.google, .google),
             (.microsoft, .google), (.dropbox, .microsoft), (.google, .webdav),
@@ -41,13 +41,13 @@ struct ReuploadInPiecesTests {
         expectDownload(try move.after.download(file, masterVersion: 2), of: file)
         #expect(try move.after.index().masterVersion == known.masterVersion)
         #expect(try move.status(id).json?.numberDone?.integer == 1)
-        try await eventually("nothing else is left there") {
+        try await eventually("no other object is left") {
             try server.sandbox.files(of: move.after.account).filter { $0.name.contains(file.uuid) }.count == 1
         }
         #expect(try server.address.perform(rest).messageParameters?.result?.text == "stored", "repeated")
     }
 
-    @Test("Other bytes are refused at their end, whichever piece they are in, and leave nothing behind")
+    @Test("Different bytes are rejected at the end, whichever piece contains them, and leave nothing behind")
     func otherBytes() async throws {
         let file = TestFile(randomBytes: 800_000)
         let move = try AccountSwitch(on: server, files: [file])
@@ -70,12 +70,12 @@ struct ReuploadInPiecesTests {
             #expect(try server.address.perform(upload.offset).status == 404)
         }
         #expect(try move.after.index().file(file)?.awaitingReupload?.bool == true)
-        try await eventually("the refused objects are gone") {
+        try await eventually("the rejected objects are deleted") {
             try !server.sandbox.files(of: move.after.account).contains { $0.name.contains(file.uuid) }
         }
     }
 
-    @Test("If somebody else is faster, the rest need not be sent, and nothing is left of the first pieces")
+    @Test("If another upload is faster, the rest need not be sent, and the first pieces are deleted")
     func overtaken() async throws {
         let file = TestFile(randomBytes: 700_000)
         let move = try AccountSwitch(on: server, files: [file])
@@ -98,7 +98,7 @@ struct ReuploadInPiecesTests {
         }
     }
 
-    @Test("What can be refused at the beginning is, and a repeated beginning finds the same upload")
+    @Test("Invalid uploads are rejected when they begin, and a repeated beginning returns the same upload")
     func beginning() throws {
         let file = TestFile("the bytes")
         let move = try AccountSwitch(on: server, files: [file])
@@ -119,7 +119,7 @@ struct ReuploadInPiecesTests {
 }
 
 extension TestUser {
-    /// ReuploadFile of bytes that are to come in pieces, whatever the reply.
+    /// Calls ReuploadFile to begin an upload in pieces; the reply may be an error.
     fileprivate func beginReupload(
         _ file: TestFile, ofBytes count: Int? = nil, overriding: [String: String?] = [:], body: [UInt8]? = nil
     ) throws -> HTTPReply {

@@ -9,7 +9,7 @@ struct ReuploadTests {
     init() throws { server = try TestServer.shared() }
 
     @Test(
-        "The bytes go to the new storage, and the file is live again with version, dates and master version unchanged",
+        "The new storage receives the bytes; the file is live again with unchanged version, dates and master version",
         arguments: [
             (SandboxProvider.google, SandboxProvider.dropbox), (.dropbox, .google), (.google, .google),
             (.microsoft, .dropbox), (.dropbox, .microsoft), (.google, .webdav), (.webdav, .microsoft),
@@ -36,7 +36,7 @@ struct ReuploadTests {
         #expect(try move.status(id).json?.numberDone?.integer == 1)
     }
 
-    @Test("An index that a client has is not current any more after a file is live again")
+    @Test("A client's cached index is outdated once a file is live again")
     func entityTag() throws {
         let move = try AccountSwitch(on: server, files: [TestFile()])
         let file = TestFile().stored(at: .dropbox)
@@ -59,7 +59,7 @@ struct ReuploadTests {
         #expect(try index(tag).status == 200)
     }
 
-    @Test("Other bytes are refused, whatever their checksum, and leave nothing behind")
+    @Test("Different bytes are rejected, whatever their checksum, and leave nothing behind")
     func otherBytes() async throws {
         let file = TestFile("the real thing")
         let move = try AccountSwitch(on: server, files: [file])
@@ -88,7 +88,7 @@ struct ReuploadTests {
             try server.sandbox.files(of: move.after.account).map(\.name).filter { $0.contains(file.uuid) } == known)
     }
 
-    @Test("In the flavour of the same kind of storage a wrong checksum is refused before the body")
+    @Test("If both storages use the same kind of checksum, a wrong one is rejected before the body")
     func sameFlavour() throws {
         let file = TestFile("the real thing")
         let move = try AccountSwitch(on: server, to: .google, files: [file])
@@ -102,7 +102,7 @@ struct ReuploadTests {
         #expect(reply.json?.code?.text == "content_mismatch", "\(reply)")
     }
 
-    @Test("Any member who may write brings a file back, into the owner's storage; others may not")
+    @Test("Any member who may write can upload a file again, into the owner's storage; others may not")
     func members() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])
@@ -123,7 +123,7 @@ struct ReuploadTests {
         expectDownload(try reader.download(again, masterVersion: 4), of: again)
     }
 
-    @Test("Of several uploads of a file at once one is stored, the others find it so")
+    @Test("Of several simultaneous uploads of a file, one is stored; the others report it as already stored")
     func simultaneous() async throws {
         let file = TestFile(randomBytes: 50_000)
         let move = try AccountSwitch(on: server, files: [file])
@@ -142,7 +142,7 @@ struct ReuploadTests {
         #expect(try move.after.reupload(again).messageParameters?.result?.text == "alreadyStored")
     }
 
-    @Test("A device with another version is told the present one")
+    @Test("A device with a different version receives the current one")
     func versions() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])
@@ -161,7 +161,7 @@ struct ReuploadTests {
         expectError(other, 409)
     }
 
-    @Test("A next version ends the waiting, and so does a deletion")
+    @Test("Committing a next version, or deleting the file, ends the wait")
     func ordinaryChanges() throws {
         let (changed, deleted) = (TestFile("one"), TestFile("gone"))
         let move = try AccountSwitch(on: server, files: [changed, deleted])
@@ -181,7 +181,7 @@ struct ReuploadTests {
         #expect(try move.after.reupload(deleted.stored(at: .dropbox)).messageParameters?.result?.text == "deleted")
     }
 
-    @Test("A member who knows the file by its former storage uploads the next version with that storage's checksum")
+    @Test("A member who knows only the file's former storage uploads the next version with that storage's checksum")
     func formerFlavour() throws {
         let file = TestFile("one")
         let move = try AccountSwitch(on: server, files: [file])
@@ -199,9 +199,7 @@ struct ReuploadTests {
             try move.after.download(next.stored(at: .dropbox), masterVersion: 3), of: next.stored(at: .dropbox))
     }
 
-    @Test(
-        "With that checksum an upload in pieces is refused before any bytes, since it could only fail after all of them"
-    )
+    @Test("With the former storage's checksum, an upload in pieces is rejected early, since it would fail at the end")
     func formerFlavourInPieces() throws {
         let file = TestFile("one")
         let move = try AccountSwitch(on: server, files: [file])
@@ -223,7 +221,7 @@ struct ReuploadTests {
         }
     }
 
-    @Test("A storage that fails in the meantime leaves files waiting, and the account may be switched once more")
+    @Test("If the new storage fails, files keep waiting, and the account may be switched again")
     func further() throws {
         let files = [TestFile("one"), TestFile("two")]
         let move = try AccountSwitch(on: server, files: files)
@@ -245,7 +243,7 @@ struct ReuploadTests {
         }
     }
 
-    @Test("A file that was deleted before the switch comes back in the new storage")
+    @Test("A file deleted before the switch can be undeleted into the new storage")
     func undelete() throws {
         let file = TestFile("one")
         let move = try AccountSwitch(on: server, files: [file])
@@ -261,7 +259,7 @@ struct ReuploadTests {
         #expect(try move.after.index().file(next)?.cloudStorageType?.text == "Dropbox")
     }
 
-    @Test("If the new storage is revoked or full the files go on waiting, and come back once it works")
+    @Test("If the new storage is revoked or full, files keep waiting; they can be uploaded once it works again")
     func failures() throws {
         let file = TestFile(randomBytes: 300_000)
         let alice = try server.signUpOwningUser()
@@ -281,7 +279,7 @@ struct ReuploadTests {
         #expect(try server.sandbox.files(of: move.after.account).allSatisfy { !$0.name.contains(file.uuid) })
     }
 
-    @Test("The list of files that wait comes in pages, and has all that is needed to upload them")
+    @Test("The list of waiting files comes in pages, and contains everything needed to upload them")
     func list() throws {
         var file = TestFile()
         file.fileGroup = UUID().uuidString

@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What a stolen access token does to the account of its owner")
+@Suite("Attacks with a stolen access token")
 struct StolenTokenTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
-    /// Somebody who uses the server with one device, whose grant is old enough, and a thief who has found a token of theirs in a
-    /// request: it comes with the account's headers, a code that was used, and the device's UUID.
+    /// A victim with one device, whose grant is old enough, and a thief who intercepted a request: it contained an
+    /// access token with the account's headers, an authorization code that was already used, and the device's UUID.
     private func theft(_ files: [TestFile] = [TestFile()]) throws -> (victim: AccountSwitch, thief: AccountSwitch) {
         let victim = try AccountSwitch(on: server, files: files)
         return (victim, try thief(of: victim.before.onAnotherDevice()))
@@ -29,7 +29,7 @@ struct StolenTokenTests {
         #expect(reply.json?.code?.text == "grant_too_young", "\(reply)", sourceLocation: sourceLocation)
     }
 
-    @Test("The token alone switches nothing, also after the thief has tried to revoke the victim's grants")
+    @Test("The token alone does not begin a switch, even after an attempt to revoke the victim's grants")
     func tokenAlone() throws {
         let (victim, thief) = try theft()
 
@@ -46,10 +46,10 @@ struct StolenTokenTests {
         try victim.perform()
     }
 
-    @Test("A thief who waits has a grant that is old enough, but cannot sign in any more to show it")
+    @Test("A thief who waits until the grant is old enough can no longer sign in to present it")
     func waiting() throws {
         let (victim, thief) = try theft()
-        #expect(try thief.before.identity(showing: thief.grant).json?.deviceGrant == nil, "shown while the token lives")
+        #expect(try thief.before.identity(showing: thief.grant).json?.deviceGrant == nil, "the token is still valid")
 
         _ = try server.askDatabase(
             """
@@ -62,7 +62,7 @@ struct StolenTokenTests {
         try victim.perform()
     }
 
-    @Test("A grant of a young device's word revokes none that is older, and those that are younger")
+    @Test("A young device's grant revokes younger grants, but no older ones")
     func seniority() throws {
         let (victim, thief) = try theft()
         let accomplice = try self.thief(of: victim.before.onAnotherDevice())
@@ -87,7 +87,7 @@ struct StolenTokenTests {
         try victim.perform()
     }
 
-    @Test("With a new code of the account any grant can be revoked, also by a device without one")
+    @Test("A new authorization code can revoke any grant, even from a device without a grant")
     func revokingWithCode() throws {
         let (victim, thief) = try theft()
         var phone = victim.before.onAnotherDevice()
@@ -100,7 +100,7 @@ struct StolenTokenTests {
         #expect(try victim.begin().json?.code?.text == "grant_invalid")
     }
 
-    @Test("However many grants the thief asks for, as whatever device, those of the victim stay")
+    @Test("However many grants the thief requests, as whichever device, the victim's stay valid")
     func displacing() throws {
         let (victim, _) = try theft()
         for _ in 0..<20 { _ = try thief(of: victim.before) }
@@ -111,7 +111,7 @@ struct StolenTokenTests {
         try victim.perform()
     }
 
-    @Test("Neither the token nor a code that was used is proof of the account that is to be left")
+    @Test("Neither the token nor a used authorization code proves control of the former account")
     func proofs() throws {
         let (_, thief) = try theft()
         let token = try thief.proof()
@@ -131,7 +131,7 @@ struct StolenTokenTests {
         #expect(used.json?.code?.text == "authorization_code_rejected", "\(used)")
     }
 
-    @Test("The identity's other devices learn of a grant that is issued, by push and at their next CheckCreds")
+    @Test("The identity's other devices learn of a new grant by push and from their next CheckCreds")
     func announced() async throws {
         let victim = try AccountSwitch(on: server)
         let token = "fcm-" + UUID().uuidString
@@ -148,12 +148,12 @@ struct StolenTokenTests {
         #expect(newer?.map { $0.grantDeviceUUID?.text } == [thief.before.device])
         #expect(newer?.first?.usableFrom?.text ?? "" > (try server.clock()))
         #expect(try thief.before.identity(showing: thief.grant).json?.newerGrants == nil, "no older ones")
-        try await eventually("the victim's device is told") {
+        try await eventually("the victim's device receives a push") {
             try server.sandbox.pushes(to: token).contains { $0.text.contains("Another device") }
         }
     }
 
-    @Test("The token does not begin anew with an account that is left, as long as the switch can be undone")
+    @Test("The token cannot sign up with the former account as long as the switch can be undone")
     func startingAfresh() throws {
         let victim = try AccountSwitch(on: server, files: [TestFile()])
         try victim.perform()
@@ -165,9 +165,9 @@ struct StolenTokenTests {
         #expect(reply.json?.code?.text == "fresh_sign_in_required", "\(reply)")
     }
 
-    // MARK: Whom none of this hinders
+    // MARK: Legitimate users
 
-    @Test("A new phone that signs in with a new code switches at once")
+    @Test("A new phone that signs in with a new code can switch immediately")
     func newPhone() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice().with(account: try server.sandbox.newAuthorizationCode(of: alice.account))
@@ -177,7 +177,7 @@ struct StolenTokenTests {
         try move.perform()
     }
 
-    @Test("A phone with a young grant switches with a new code of the account that is left")
+    @Test("A phone with a young grant can switch with a new code of the former account")
     func newCode() throws {
         let alice = try server.signUpOwningUser()
         let move = try AccountSwitch(
@@ -194,9 +194,7 @@ struct StolenTokenTests {
         expectJSON(try move.confirm(begun.json?.switchId?.text ?? ""))
     }
 
-    @Test(
-        "A device that signs in again when its grant is old enough switches from then on; so does the one that signed up"
-    )
+    @Test("A device can switch once it signs in again with a sufficiently old grant, or if it signed up")
     func grownUp() throws {
         let alice = try server.signUpOwningUser()
         let move = try AccountSwitch(of: alice, to: server.newcomer(.dropbox).account, isEstablished: false)
@@ -222,7 +220,7 @@ struct StolenTokenTests {
         expectJSON(begun)
     }
 
-    @Test("With a password, which is no token, a grant counts at once")
+    @Test("With a password instead of a token, a grant is usable immediately")
     func password() throws {
         let alice = try server.signUpOwningUser(.webdav)
 
@@ -231,7 +229,7 @@ struct StolenTokenTests {
         try move.perform()
     }
 
-    @Test("Clients that send no grant see nothing of it")
+    @Test("Clients that send no grant see no difference")
     func deployedClients() throws {
         let victim = try AccountSwitch(on: server, files: [TestFile()])
         #expect(try victim.before.checkCredentials().json == .object(["userId": .integer(victim.before.userID)]))

@@ -8,7 +8,7 @@ struct SwitchConfirmationTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("The identity is the same with the new account: number, groups, files, versions, metadata")
+    @Test("With the new account, the identity keeps its user id, groups, files, versions and metadata")
     func sameIdentity() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])
@@ -36,7 +36,7 @@ struct SwitchConfirmationTests {
         #expect(index.groups.map { $0.names } == known.groups.map { $0.names })
     }
 
-    @Test("A repeated confirmation, as after a lost reply, gets the same reply and changes nothing")
+    @Test("A confirmation repeated after a lost reply returns the same reply and changes nothing")
     func repeated() throws {
         let move = try AccountSwitch(on: server, files: [TestFile()])
         let id = try move.begun()
@@ -50,7 +50,7 @@ struct SwitchConfirmationTests {
         #expect(try move.status(id).json?.state?.text == "reuploading")
     }
 
-    @Test("The same confirmation twice at once switches once")
+    @Test("Two simultaneous identical confirmations switch once")
     func simultaneous() async throws {
         let move = try AccountSwitch(on: server, files: [TestFile()])
         let id = try move.begun()
@@ -63,7 +63,7 @@ struct SwitchConfirmationTests {
         #expect(try move.after.index().masterVersion == 2)
     }
 
-    @Test("A confirmation that expects another epoch is refused")
+    @Test("A confirmation that expects a different epoch is rejected")
     func epoch() throws {
         let move = try AccountSwitch(on: server)
 
@@ -74,7 +74,7 @@ struct SwitchConfirmationTests {
         expectJSON(try move.before.checkCredentials())
     }
 
-    @Test("The former account is refused everywhere, with the type of the new one; what the device has is not touched")
+    @Test("Every endpoint rejects the former account and names the new one's type; the device's files stay untouched")
     func retired() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])
@@ -95,7 +95,7 @@ struct SwitchConfirmationTests {
         }
     }
 
-    @Test("With acceptRetired the former account begins as an identity of its own, and the old identity stays")
+    @Test("With acceptRetired, the former account signs up as a separate identity, and the old identity stays")
     func startingAfresh() throws {
         let move = try AccountSwitch(on: server, files: [TestFile()])
         try move.perform()
@@ -114,7 +114,7 @@ struct SwitchConfirmationTests {
         #expect(try move.to(move.before.account).begin().json?.code?.text == "account_in_use")
     }
 
-    @Test("Downloads of files that wait say so, in words that old clients know, and never that they are deleted")
+    @Test("Downloads of waiting files say so in values that old clients know, and never report them as deleted")
     func downloads() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])
@@ -133,7 +133,7 @@ struct SwitchConfirmationTests {
         }
     }
 
-    @Test("The former storage is left as it is, also what was to be deleted there")
+    @Test("The former storage stays unchanged, including objects due for deletion")
     func formerStorage() async throws {
         let move = try AccountSwitch(on: server, files: [TestFile("kept")])
         func settled() async throws {
@@ -152,7 +152,7 @@ struct SwitchConfirmationTests {
         #expect(try server.sandbox.files(of: move.before.account).map(\.name).sorted() == names)
     }
 
-    @Test("What the identity has staged is withdrawn; after signing in with the new account it can be staged again")
+    @Test("The identity's staged changes are withdrawn, and can be staged again with the new account")
     func ownStaged() throws {
         let move = try AccountSwitch(on: server)
         let file = TestFile()
@@ -166,7 +166,7 @@ struct SwitchConfirmationTests {
         expectDownload(try move.after.download(again, masterVersion: 2), of: again)
     }
 
-    @Test("What others have staged into the former storage is never committed without its contents")
+    @Test("Changes that others staged into the former storage are never committed without contents")
     func othersStaged() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])
@@ -178,7 +178,7 @@ struct SwitchConfirmationTests {
         try move.perform()
 
         expectStale(try bob.commit(masterVersion: 2), 3)
-        // Whichever of the two comes first is refused: a next version with 409, a new file with 410.
+        // The first staged change determines the error: 409 for a next version, 410 for a new file.
         #expect([409, 410].contains(try bob.commit(masterVersion: 3).status))
         #expect(try bob.index().masterVersion == 3)
         for file in [next, new] { try bob.stage(file.stored(at: .dropbox), masterVersion: 3) }
@@ -189,7 +189,7 @@ struct SwitchConfirmationTests {
         }
     }
 
-    @Test("An upload that is in progress while its storage is switched is not staged")
+    @Test("An upload in progress during the switch of its storage is not staged")
     func uploadInProgress() throws {
         let move = try AccountSwitch(on: server, to: .google)
         let file = TestFile(randomBytes: 200_000)
@@ -204,7 +204,7 @@ struct SwitchConfirmationTests {
         #expect(try move.after.stagedUploads().isEmpty)
     }
 
-    @Test("Hosted members go on: their new files go to the new storage")
+    @Test("Hosted members are not interrupted: their new files go to the new storage")
     func hosted() throws {
         let move = try AccountSwitch(on: server)
         let bob = try move.before.newMember(.write, provider: .facebook)
@@ -221,7 +221,7 @@ struct SwitchConfirmationTests {
         #expect(try server.sandbox.files(of: move.after.account).contains { $0.name.contains(new.uuid) })
     }
 
-    @Test("Somebody without storage who switches to an account with storage has nothing to upload again")
+    @Test("A user without storage who switches to an account with storage has nothing to upload again")
     func sharingToOwning() throws {
         let host = try server.signUpOwningUser()
         let bob = try host.newMember(.write, provider: .facebook)
@@ -253,7 +253,7 @@ struct SwitchConfirmationTests {
         #expect(reply.json?.code?.text == "switch_confirmed")
     }
 
-    @Test("The account of a proposal that has become another user's in the meantime is not taken from them")
+    @Test("If another user has signed up with the proposed account in the meantime, they keep it")
     func takenMeanwhile() throws {
         let move = try AccountSwitch(on: server, files: [TestFile()])
         let id = try move.begun()

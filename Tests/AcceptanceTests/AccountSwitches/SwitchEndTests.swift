@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The end of a switch of accounts, and after it")
+@Suite("Finishing a switch of accounts")
 struct SwitchEndTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("Once nothing waits any more the switch is finished, with one master version for each group")
+    @Test("Once no file is waiting, the switch can be finished; each group's master version rises by one")
     func finish() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])
@@ -32,7 +32,7 @@ struct SwitchEndTests {
         expectDownload(try move.after.download(again, masterVersion: 3), of: again)
     }
 
-    @Test("Files that are given up are gone for downloads, and can still be brought back")
+    @Test("Downloads report abandoned files as gone, and the files can still be uploaded again")
     func keepGone() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])
@@ -50,7 +50,7 @@ struct SwitchEndTests {
         expectDownload(try move.after.download(again, masterVersion: 3), of: again)
     }
 
-    @Test("Files that are given up are deleted if the person wants that; files that are there stay")
+    @Test("Abandoned files are deleted on request; files with contents stay")
     func markDeleted() throws {
         let (lost, kept) = (TestFile("lost"), TestFile("kept"))
         let move = try AccountSwitch(on: server, files: [lost, kept])
@@ -65,7 +65,7 @@ struct SwitchEndTests {
         #expect(index.masterVersion == 4)
     }
 
-    @Test("Only a confirmed switch of the caller is finished")
+    @Test("Only the caller's own confirmed switch can be finished")
     func notYours() throws {
         let move = try AccountSwitch(on: server, files: [TestFile()])
         let proposed = try move.begun()
@@ -78,7 +78,7 @@ struct SwitchEndTests {
         #expect(try move.status().json?.state?.text == "reuploading")
     }
 
-    @Test("The way back is another switch, to the account that the same identity has left")
+    @Test("Another switch leads back to an account that the same identity has left")
     func wayBack() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])
@@ -90,13 +90,13 @@ struct SwitchEndTests {
 
         #expect(confirmed.json?.accountEpoch?.integer == 2, "\(confirmed)")
         let refused = try move.after.checkCredentials()
-        #expect(refused.json?.code?.text == "user_unknown", "nobody has signed up with it")
+        #expect(refused.json?.code?.text == "user_unknown", "no user has signed up with it")
         #expect(try back.after.identity().json?.userAppId?.text == move.userAppID)
         #expect(try back.after.reupload(file).messageParameters?.result?.text == "stored")
         expectDownload(try back.after.download(file, masterVersion: 3), of: file)
     }
 
-    @Test("Another device keeps what it has: after signing in with the new account its changes go the usual way")
+    @Test("Another device keeps its changes, and syncs them after signing in with the new account")
     func otherDevice() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])
@@ -121,7 +121,7 @@ struct SwitchEndTests {
         #expect(try move.after.index().fileUUIDs == [file.uuid, unsent.uuid])
     }
 
-    @Test("The user is removed with both accounts: each of them may sign up anew")
+    @Test("Removing the user frees both accounts: each of them can sign up again")
     func removal() throws {
         let move = try AccountSwitch(on: server, files: [TestFile()])
         try move.perform()
@@ -135,19 +135,19 @@ struct SwitchEndTests {
                 "POST", "AddUser", ["sharingGroupUUID": UUID().uuidString, "cloudFolderName": "F"]))
     }
 
-    @Test("New owners' files appear in the new storage, such as the initial one")
+    @Test("Files for new owners, such as the warning file, appear in the new storage")
     func initialFile() async throws {
         let move = try AccountSwitch(on: server)
         try move.perform()
 
-        try await eventually("the warning file is there") {
+        try await eventually("the warning file exists") {
             try !server.sandbox.files(of: move.after.account).isEmpty
         }
     }
 }
 
 extension TestUser {
-    /// UploadFile, whatever the reply.
+    /// Calls UploadFile; the reply may be an error.
     fileprivate func stageReply(_ file: TestFile, masterVersion: Int64) throws -> HTTPReply {
         try upload(file, masterVersion: masterVersion)
     }

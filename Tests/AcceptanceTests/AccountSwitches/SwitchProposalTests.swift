@@ -8,12 +8,12 @@ struct SwitchProposalTests {
 
     init() throws { server = try TestServer.shared() }
 
-    /// What of the server's state a proposal must not touch.
+    /// The part of the server's state that a proposal must not change.
     private func state(of user: TestUser) throws -> [JSONValue?] {
         [try user.index().json, try user.checkCredentials().json]
     }
 
-    @Test("A proposal tells what the switch means, and changes nothing")
+    @Test("A proposal describes the consequences of the switch, and changes nothing")
     func proposal() throws {
         let files = [TestFile("one"), TestFile("three")]
         let move = try AccountSwitch(on: server, files: files)
@@ -34,10 +34,10 @@ struct SwitchProposalTests {
         #expect(json?.expiresAt?.text ?? "" > (try server.clock()))
         #expect(try state(of: move.before) == known)
         expectError(try move.after.checkCredentials(), 401)
-        #expect(try server.sandbox.files(of: move.after.account).isEmpty, "the file on trial is deleted")
+        #expect(try server.sandbox.files(of: move.after.account).isEmpty, "the trial file is deleted")
     }
 
-    @Test("Without a grant of that device and identity nobody learns anything")
+    @Test("Without a grant of that device and identity, a proposal reveals nothing")
     func grants() throws {
         let move = try AccountSwitch(on: server)
         let stranger = try AccountSwitch(on: server)
@@ -59,10 +59,10 @@ struct SwitchProposalTests {
             try server.call(
                 "POST", "RevokeDeviceGrants", ["grantDeviceUUID": move.before.device],
                 headers: move.before.headers + [("SyncServer-Device-Grant", move.grant)]))
-        #expect(try move.begin().json?.code?.text == "grant_invalid", "a revoked one")
+        #expect(try move.begin().json?.code?.text == "grant_invalid", "a revoked grant")
     }
 
-    @Test("An account that another identity has, or had, is refused; so is the present one")
+    @Test("An account that another identity has or had is rejected, as is the current account")
     func accountInUse() throws {
         let move = try AccountSwitch(on: server)
         let other = try AccountSwitch(on: server)
@@ -75,7 +75,7 @@ struct SwitchProposalTests {
         }
     }
 
-    @Test("Of two devices that begin a switch the second joins it if it leads to the same account, else it is refused")
+    @Test("If a second device begins a switch to the same account, it joins the first; otherwise it is rejected")
     func twoDevices() throws {
         let move = try AccountSwitch(on: server)
         let id = try move.begun()
@@ -91,10 +91,10 @@ struct SwitchProposalTests {
         expectError(refused, 409)
         #expect(refused.json?.code?.text == "switch_in_progress")
         #expect(refused.json?.switchId?.text == id)
-        #expect(try move.begin().json?.switchId?.text == id, "a repeated request joins as well")
+        #expect(try move.begin().json?.switchId?.text == id, "a repeated request also joins")
     }
 
-    @Test("An account without storage is refused to those who own files or host others, and accepted from all others")
+    @Test("Users who own files or host others cannot switch to an account without storage; all others can")
     func toSharing() throws {
         let owner = try AccountSwitch(on: server, to: .facebook, files: [TestFile()])
         let host = try AccountSwitch(on: server, to: .facebook)
@@ -111,7 +111,7 @@ struct SwitchProposalTests {
         #expect(try neither.after.checkCredentials().json?.userId?.integer == neither.before.userID)
     }
 
-    @Test("A storage that takes no files is refused, and nothing is proposed")
+    @Test("A storage that accepts no files is rejected, and no proposal is created")
     func unusableStorage() throws {
         let alice = try server.signUpOwningUser()
         let full = try server.newcomer(.dropbox, quotaBytes: 0)
@@ -122,7 +122,7 @@ struct SwitchProposalTests {
         #expect(try alice.call("GET", "GetAccountSwitchStatus").json?.state?.text == "none")
     }
 
-    @Test("A proposal that is cancelled, by either account, or has expired, changes nothing and cannot be confirmed")
+    @Test("A proposal that expired, or that either account cancelled, changes nothing and cannot be confirmed")
     func abandoned() throws {
         let move = try AccountSwitch(on: server, files: [TestFile()])
         let known = try state(of: move.before)
@@ -146,7 +146,7 @@ struct SwitchProposalTests {
         #expect(try move.begin().json?.switchId?.text != id)
     }
 
-    @Test("Who is about to return to a former account sees and cancels the proposal with that account")
+    @Test("The proposal to return to a former account can be seen and cancelled with that account")
     func returning() throws {
         let there = try AccountSwitch(on: server)
         try there.perform()
@@ -161,7 +161,7 @@ struct SwitchProposalTests {
         expectError(try back.status(id), 401)
     }
 
-    @Test("Nobody else sees, cancels or confirms a switch")
+    @Test("Other users cannot see, cancel or confirm a switch")
     func strangers() throws {
         let move = try AccountSwitch(on: server)
         let id = try move.begun()
@@ -175,7 +175,7 @@ struct SwitchProposalTests {
         #expect(try move.status().json?.state?.text == "proposed")
     }
 
-    @Test("An identity begins a bounded number of switches within an hour")
+    @Test("The number of switches that an identity can begin within an hour is limited")
     func rate() throws {
         let move = try AccountSwitch(on: server)
 
@@ -192,7 +192,7 @@ struct SwitchProposalTests {
         #expect(last?.values(of: "retry-after").first.flatMap { Int($0) } ?? 0 > 0)
     }
 
-    @Test("The identity's devices are notified when a switch is begun, and when it is confirmed")
+    @Test("The identity's devices are notified when a switch begins and when it is confirmed")
     func notices() async throws {
         let move = try AccountSwitch(on: server)
         let token = "fcm-" + UUID().uuidString
@@ -202,18 +202,18 @@ struct SwitchProposalTests {
                 ["pushNotificationToken": token, "pushNotificationKind": "fcm"]))
 
         let id = try move.begun()
-        try await eventually("the device is told of the proposal") {
+        try await eventually("the device is notified of the proposal") {
             try server.sandbox.pushes(to: token).map(\.text).contains { $0.contains("begun") && $0.contains("Dropbox") }
         }
         expectJSON(try move.confirm(id))
         expectJSON(try move.confirm(id))
 
-        try await eventually("the device is told of the confirmation") {
+        try await eventually("the device is notified of the confirmation") {
             try server.sandbox.pushes(to: token).count == 2
         }
     }
 
-    @Test("Where the operator asks for it, nobody begins a switch without credentials of the account that is left")
+    @Test("The operator can require credentials of the former account to begin a switch")
     func requiredProof() throws {
         let strict = try TestServer.configuredDifferently()
         let move = try AccountSwitch(on: strict, to: .google)
@@ -227,7 +227,7 @@ struct SwitchProposalTests {
         expectJSON(accepted)
     }
 
-    @Test("Credentials of the account that is left, if they are sent along, must be its own")
+    @Test("Credentials sent for the former account must belong to it")
     func proof() throws {
         let move = try AccountSwitch(on: server)
         let stranger = try server.signUpOwningUser()

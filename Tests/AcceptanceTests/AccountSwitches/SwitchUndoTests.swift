@@ -8,7 +8,7 @@ struct SwitchUndoTests {
 
     init() throws { server = try TestServer.shared() }
 
-    /// A person whose account somebody has taken over, who had even got hold of a code that was not used yet.
+    /// A victim, and a thief who took over the victim's account with an unused authorization code.
     private struct Takeover {
         let victim: AccountSwitch
         let thief: AccountSwitch
@@ -26,7 +26,7 @@ struct SwitchUndoTests {
             switchID = try thief.perform(moving: moving)
         }
 
-        /// UndoAccountSwitch by the victim's device, who has signed in at the provider once more.
+        /// Calls UndoAccountSwitch with the victim's device, after the victim has signed in at the provider again.
         func undo(
             withNewCode: Bool = true, grant: String? = nil, from user: TestUser? = nil
         ) throws -> HTTPReply {
@@ -48,13 +48,13 @@ struct SwitchUndoTests {
     }
 
     private func expectNoFindings() throws {
-        // Other tests of this database upload to nowhere.
+        // Other tests that use this database leave rows without objects.
         let fsck = try OperatorTool(server).run("fsck", "--json")
         let findings = try #require(JSONValue(Array(fsck.output.utf8))?.findings?.array)
         #expect(findings.allSatisfy { $0.code?.text == "contentUnknown" }, "\(fsck.output)")
     }
 
-    @Test("Identity, groups, files and bytes are the victim's again; the thief is nobody, and has nothing")
+    @Test("The victim regains identity, groups, files and bytes; the thief is no longer a user")
     func undone() async throws {
         let (kept, next) = (TestFile("kept"), TestFile("one"))
         let takeover = try Takeover(on: server, files: [kept, next])
@@ -99,7 +99,7 @@ struct SwitchUndoTests {
         try expectNoFindings()
     }
 
-    @Test("It makes no difference whether the thief has revoked the victim's grants before, or after")
+    @Test("The undo works whether the thief revoked the victim's grants before or after the switch")
     func revokedGrants() throws {
         for before in [true, false] {
             let victim = try AccountSwitch(on: server, files: [TestFile()])
@@ -126,7 +126,7 @@ struct SwitchUndoTests {
         }
     }
 
-    @Test("What was written in the meantime is moved back by the server")
+    @Test("The server moves back contents written since the switch")
     func writtenMeanwhile() async throws {
         let (kept, changed) = (TestFile("kept"), TestFile("one"))
         let takeover = try Takeover(on: server, files: [kept, changed])
@@ -150,7 +150,7 @@ struct SwitchUndoTests {
         try expectNoFindings()
     }
 
-    @Test("A thief who has switched on to a third account has lost it all the same")
+    @Test("The undo also works after the thief has switched to a third account")
     func chain() throws {
         let file = TestFile()
         let takeover = try Takeover(on: server, files: [file])
@@ -171,8 +171,7 @@ struct SwitchUndoTests {
         try expectNoFindings()
     }
 
-    @Test(
-        "An undo while the server moves the files out of the victim's account gives back what is moved and what is not")
+    @Test("An undo during the move out of the victim's account restores both moved and unmoved files")
     func duringMoves() async throws {
         let files = [TestFile(randomBytes: 50_000), TestFile(randomBytes: 3 << 20), TestFile("three")]
         let takeover = try Takeover(on: server, files: files, moving: true)
@@ -191,7 +190,7 @@ struct SwitchUndoTests {
         try expectNoFindings()
     }
 
-    @Test("A repeated undo, as after a lost reply, gets the same reply; a second one finds nothing to undo")
+    @Test("An undo repeated after a lost reply returns the same reply; a second undo finds nothing to undo")
     func repeated() throws {
         let takeover = try Takeover(on: server, files: [TestFile()])
 
@@ -205,7 +204,7 @@ struct SwitchUndoTests {
         #expect(try takeover.victim.before.index().json == known.json)
     }
 
-    @Test("The same undo several times at once happens once")
+    @Test("Several simultaneous identical undos take effect once")
     func simultaneous() async throws {
         let takeover = try Takeover(on: server, files: [TestFile()])
         let account = try server.sandbox.newAuthorizationCode(of: takeover.victim.before.account)
@@ -219,7 +218,7 @@ struct SwitchUndoTests {
         #expect(try takeover.victim.before.identity().json?.accountEpoch?.integer == 2)
     }
 
-    @Test("It takes a new code of the account, and a grant as old as the one with which the switch was begun")
+    @Test("An undo requires a new authorization code, and a grant at least as old as the one that began the switch")
     func requirements() throws {
         let takeover = try Takeover(on: server, files: [TestFile()])
         let victim = takeover.victim.before
@@ -229,7 +228,7 @@ struct SwitchUndoTests {
             return reply.json?.code?.text
         }
 
-        #expect(try code(takeover.undo(withNewCode: false)) == "authorization_code_rejected", "one that was used")
+        #expect(try code(takeover.undo(withNewCode: false)) == "authorization_code_rejected", "a used code")
         #expect(
             try code(takeover.undo(withNewCode: false, from: victim.with(account: victim.account.withoutCode)))
                 == "fresh_sign_in_required")
@@ -241,12 +240,12 @@ struct SwitchUndoTests {
             #expect(code(reply) == "grant_invalid")
         }
         expectJSON(try takeover.thief.after.checkCredentials())
-        // A stranger to the switch learns nothing of the time.
+        // An uninvolved user does not learn the deadline.
         #expect(try victim.identity(showing: stranger.grant).json?.undoUntil == nil)
         expectJSON(try takeover.undo())
     }
 
-    @Test("A person's own switch can be undone with the grant that has begun it; younger devices cannot")
+    @Test("The grant that began a switch can undo it; grants of younger devices cannot")
     func ownSwitch() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])
@@ -275,7 +274,7 @@ struct SwitchUndoTests {
         #expect(tool.status == 1, "\(tool.output)")
     }
 
-    @Test("An account that has become another user's is not taken from them")
+    @Test("If another user has signed up with the account, they keep it")
     func inUse() throws {
         let takeover = try Takeover(on: server, files: [TestFile()])
         let victim = takeover.victim.before
@@ -291,7 +290,7 @@ struct SwitchUndoTests {
         #expect(reply.json?.code?.text == "account_in_use", "\(reply)")
     }
 
-    @Test("The operator undoes a switch; the person signs in once, and has everything again")
+    @Test("The operator undoes a switch; the user signs in once and regains everything")
     func byOperator() async throws {
         let (kept, changed) = (TestFile("kept"), TestFile("one"))
         let takeover = try Takeover(on: server, files: [kept, changed])
@@ -310,7 +309,7 @@ struct SwitchUndoTests {
         #expect(try signedIn.identity().json?.accountEpoch?.integer == 2)
         expectDownload(
             try victim.download(kept, masterVersion: try victim.index().masterVersion ?? 0), of: kept)
-        try await eventually("the move goes on once its owner has signed in") {
+        try await eventually("the move continues once its owner has signed in") {
             try server.endLeasesOfMoves(of: victim)
             return try victim.index().file(second)?.awaitingReupload == nil
         }
@@ -321,9 +320,7 @@ struct SwitchUndoTests {
         try expectNoFindings()
     }
 
-    @Test(
-        "Somebody without storage has the owner of before again; what was written into the other storage is out of reach"
-    )
+    @Test("A user without storage regains the former owner; contents in the thief's storage are out of reach")
     func withoutStorage() throws {
         let host = try server.signUpOwningUser()
         let bob = try host.newMember(.write, provider: .facebook)
@@ -347,9 +344,9 @@ struct SwitchUndoTests {
         try expectNoFindings()
     }
 
-    // MARK: Accounts that nobody has signed up with
+    // MARK: Accounts without a sign-up
 
-    @Test("An account of a person who is no user is free again after the way back, and they sign up as anybody")
+    @Test("After switching back, an account that never signed up is free, and its owner can sign up")
     func borrowedAccount() throws {
         let stranger = try server.newcomer(.dropbox)
         let there = try AccountSwitch(of: server.signUpOwningUser(), to: stranger.account)
@@ -366,7 +363,7 @@ struct SwitchUndoTests {
         try expectNoFindings()
     }
 
-    @Test("So are all of several that the way has led through; one that was signed up with stays retired")
+    @Test("Switching back frees every intermediate account that never signed up, and the original works again")
     func severalBorrowedAccounts() throws {
         let strangers = try [server.newcomer(.dropbox), server.newcomer(.microsoft)]
         let alice = try server.signUpOwningUser()
@@ -374,7 +371,7 @@ struct SwitchUndoTests {
         try move.perform()
         move = move.to(strangers[1].account, leaving: move.after)
         try move.perform(epoch: 1)
-        #expect(try strangers[0].checkCredentials().json?.code?.text == "account_retired", "on the way")
+        #expect(try strangers[0].checkCredentials().json?.code?.text == "account_retired", "after the second switch")
         #expect(try alice.checkCredentials().json?.code?.text == "account_retired")
 
         try move.to(alice.account, leaving: move.after).perform(epoch: 2)
@@ -385,7 +382,7 @@ struct SwitchUndoTests {
         expectJSON(try alice.checkCredentials())
     }
 
-    @Test("Where the way does not lead back, it is free again as soon as the switch is final")
+    @Test("Without switching back, such an account is free once the switch is final")
     func leftBehind() async throws {
         let stranger = try server.newcomer(.dropbox)
         var move = try AccountSwitch(of: server.signUpOwningUser(), to: stranger.account)
@@ -399,7 +396,7 @@ struct SwitchUndoTests {
             UPDATE retired_accounts SET retired_at = retired_at - INTERVAL 15 DAY WHERE user_id = \(move.before.userID)
             """)
 
-        try await eventually("the housekeeping has freed it", within: .seconds(90)) {
+        try await eventually("the housekeeping has freed the account", within: .seconds(90)) {
             try stranger.checkCredentials().json?.code?.text == "user_unknown"
         }
         #expect(
@@ -409,7 +406,8 @@ struct SwitchUndoTests {
 }
 
 extension AccountSwitch {
-    /// UndoAccountSwitch with the account that was left and a new code of it, and the grant of this device; whatever the reply.
+    /// Calls UndoAccountSwitch with the former account, a new code of it, and this device's grant; the reply may be an
+    /// error.
     func undoing() throws -> HTTPReply {
         let account = try before.server.sandbox.newAuthorizationCode(of: before.account)
         return try before.server.call(

@@ -6,7 +6,7 @@ import Testing
 extension PrivateStackTests {
     @Suite("Maintenance of a server in use")
     struct KeepingTests {
-        /// Publishes new files, one commit each, until told to stop; every group then has as many files as commits.
+        /// Publishes new files, one per commit, until `isOver`; the group then has as many files as commits.
         private func write(_ user: TestUser, until isOver: @escaping @Sendable () -> Bool) throws -> Int64 {
             var version = try user.index().masterVersion ?? 0
             while !isOver() {
@@ -16,7 +16,7 @@ extension PrivateStackTests {
             return version
         }
 
-        @Test("A backup under load, restored on an empty host: consistent, fsck clean, and clients continue there")
+        @Test("A backup under load is consistent when restored on an empty host; fsck is clean, and clients continue")
         func backupUnderLoad() async throws {
             let server = try TestServer.toBreak()
             let tool = try OperatorTool(server)
@@ -28,22 +28,23 @@ extension PrivateStackTests {
             let backup = folder.appending(path: "b.gz").path
             let isOver = Atomic(false)
 
-            // Backup while three people commit, begun when each of them has and ended before any of them stops.
+            // The backup begins after each of three people has committed, and ends before any of them stops.
             async let versions = Threads.run(3) { number in
                 try write(users[number]) { isOver.load(ordering: .relaxed) }
             }
-            try await eventually("everybody has committed") {
+            try await eventually("every writer has committed") {
                 try users.allSatisfy { try ($0.index().masterVersion ?? 0) >= 2 }
             }
             let before = try users.map { try $0.index().masterVersion ?? 0 }
             let made = try tool.json("backup", "make", backup)
-            try await eventually("everybody has committed after the backup") {
+            try await eventually("every writer has committed after the backup") {
                 try zip(users, before).allSatisfy { try ($0.index().masterVersion ?? 0) >= $1 + 1 }
             }
             isOver.store(true, ordering: .relaxed)
             let final = try await versions
 
-            // Another host: its own nginx, responders and empty database; the same clouds, and the key kept elsewhere.
+            // Another host with its own nginx, responders and empty database; the clouds and the sealing key are the
+            // same.
             let key = try #require(try sealingKey(of: server))
             let overrides = """
                 {
@@ -68,17 +69,17 @@ extension PrivateStackTests {
                 let index = try there.index()
                 let version = try #require(index.masterVersion)
                 #expect(version >= before[number] && version <= final[number])
-                #expect(Int64(index.files.count) == version, "not of one moment")
-                // What was there is served, with tokens out of the backup; and the phone commits. An upload that was
-                // staged at the moment of the backup is committed along.
+                #expect(Int64(index.files.count) == version, "the backup is not of a single moment")
+                // The server serves existing files with tokens from the backup, and the phone commits. This also
+                // commits an upload that was staged at the moment of the backup.
                 let file = TestFile("written on the restored host")
                 try there.stage(file, masterVersion: version)
                 #expect((1...2).contains(try there.commitStaged(masterVersion: version)))
                 expectDownload(
                     try there.onAnotherDevice().download(file, masterVersion: version + 1), of: file)
             }
-            // What was uploaded after the moment of the backup lies in the clouds, and no row knows of it: said, and all
-            // that is said.
+            // Objects uploaded after the moment of the backup are in the clouds without a row; fsck reports them and
+            // nothing else.
             let examined = try otherTool.run("fsck", "--clouds", "--json")
             let clouds = try #require(JSONValue(Array(examined.output.utf8)))
             let kinds = Set(clouds.findings?.array?.compactMap { $0.code?.text } ?? ["no findings"])
@@ -90,7 +91,7 @@ extension PrivateStackTests {
             return JSONValue(Array(try Data(contentsOf: URL(filePath: file))))?.sealing?.keyFile?.text
         }
 
-        @Test("Sealing keys are rotated under load; afterwards the former key is no longer needed")
+        @Test("Sealing keys can be rotated under load; afterwards the former key is no longer needed")
         func rotation() async throws {
             let stack = try PrivateStack("rotation", responders: 1)
             let server = try TestServer(stack)
@@ -106,12 +107,12 @@ extension PrivateStackTests {
             async let versions = Threads.run(3) { number in
                 try write(users[number]) { isOver.load(ordering: .relaxed) }
             }
-            try await eventually("everybody writes") {
+            try await eventually("every writer has written") {
                 try users.allSatisfy { try ($0.index().masterVersion ?? 0) >= 1 }
             }
             let report = try tool.json("keys", "reseal")
             let version = try users[0].index().masterVersion ?? 0
-            try await eventually("everybody still writes") { try (users[0].index().masterVersion ?? 0) > version }
+            try await eventually("the writers continue") { try (users[0].index().masterVersion ?? 0) > version }
             isOver.store(true, ordering: .relaxed)
             _ = try await versions
             try override(stack, #"{"sealing": {"keyFile": "\#(newKey)"}}"#)

@@ -25,7 +25,7 @@ extension PrivateStackTests {
             try? server.sandbox.setClock(offsetSeconds: 0)
         }
 
-        // MARK: What people do behind the server's back
+        // MARK: Changes behind the server's back
 
         private func put(_ text: String, as name: String, of user: TestUser) throws {
             let isInDrive = user.account.provider == .google
@@ -33,7 +33,7 @@ extension PrivateStackTests {
                 Array(text.utf8), as: name, in: user.account, folder: isInDrive ? user.folder : nil)
         }
 
-        /// Puts a file there that is two days old.
+        /// Stores a file that is two days old.
         private func putOld(_ text: String, as name: String, of user: TestUser) throws {
             try server.sandbox.setClock(offsetSeconds: -Self.twoDays)
             defer { try? server.sandbox.setClock(offsetSeconds: 0) }
@@ -51,14 +51,14 @@ extension PrivateStackTests {
             for (index, file) in files.enumerated() { try user.publish(file, masterVersion: version + Int64(index)) }
         }
 
-        // MARK: What fsck says
+        // MARK: Reports of fsck
 
         private func examine(_ user: TestUser, _ arguments: String...) throws -> JSONValue {
             let output = try tool.run(["fsck", "--clouds", "--json", "--owner", "\(user.userID)"] + arguments).output
             return try #require(JSONValue(Array(output.utf8)), "\(output)")
         }
 
-        /// The findings in the clouds: details of objects, and files otherwise.
+        /// The findings in the clouds by code: the detail where an object is concerned, otherwise the file.
         private func findings(_ report: JSONValue) -> [String: [String]] {
             var found: [String: [String]] = [:]
             for finding in report.findings?.array ?? [] {
@@ -83,7 +83,7 @@ extension PrivateStackTests {
 
         // MARK: Findings
 
-        @Test("Each kind of finding is told apart, and nothing is changed", arguments: storages)
+        @Test("Each kind of finding is distinguished, and nothing is changed", arguments: storages)
         func kinds(provider: SandboxProvider) async throws {
             let alice = try await signUp(provider)
             let names = ["whole", "missing", "copied", "altered", "longer", "deleted", "old"]
@@ -138,8 +138,8 @@ extension PrivateStackTests {
             #expect(again == expected)
         }
 
-        /// The only copy that is left of a file, although it is as old as what may be deleted.
-        @Test("What stands in for a lost object is never deleted", arguments: storages)
+        /// The copy is old enough to be deleted, but it is the only one left.
+        @Test("A copy that replaces a lost object is never deleted", arguments: storages)
         func substitute(provider: SandboxProvider) async throws {
             let alice = try await signUp(provider)
             let file = TestFile("copied").stored(at: provider)
@@ -159,7 +159,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "A repair deletes what is left over, takes copies for the files', and then fsck is clean",
+            "A repair deletes leftover objects and adopts copies as the files' objects; then fsck is clean",
             arguments: storages)
         func repair(provider: SandboxProvider) async throws {
             let alice = try await signUp(provider)
@@ -186,7 +186,7 @@ extension PrivateStackTests {
             for file in [kept, copied] { expectDownload(try alice.download(file, masterVersion: version), of: file) }
         }
 
-        @Test("What was uploaded between a backup and its restoration is kept")
+        @Test("Objects uploaded between a backup and its restoration are kept")
         func restored() async throws {
             let alice = try await signUp(.google)
             let stray = TestFile("stray")
@@ -205,7 +205,7 @@ extension PrivateStackTests {
             #expect(try alice.stored(stray).count == 1)
         }
 
-        @Test("What a file waits for is kept, from whichever device it came")
+        @Test("An object whose file is waiting for contents is kept, whichever device uploaded it")
         func awaited() async throws {
             let alice = try await signUp(.google)
             let file = TestFile("awaited")
@@ -222,7 +222,7 @@ extension PrivateStackTests {
             #expect(try server.sandbox.contents(of: name, in: alice.account) == file.contents)
         }
 
-        @Test("A file that its owner has moved into the bin is not lost")
+        @Test("A file that its owner moved into the bin is not reported as lost")
         func moved() async throws {
             let alice = try await signUp(.google)
             let file = TestFile("in the bin")
@@ -234,7 +234,7 @@ extension PrivateStackTests {
 
         // MARK: Storages that cannot be examined
 
-        @Test("A storage that refuses the server is reported as not examined", arguments: storages)
+        @Test("A storage that rejects the server is reported as not examined", arguments: storages)
         func revoked(provider: SandboxProvider) async throws {
             let alice = try await signUp(provider)
             try publish([TestFile("one").stored(at: provider)], by: alice)
@@ -247,7 +247,7 @@ extension PrivateStackTests {
             #expect(report.foldersChecked?.integer == 0)
         }
 
-        @Test("While a provider fails, nothing counts as missing", arguments: [500, 503])
+        @Test("While a provider fails, no object is reported as missing", arguments: [500, 503])
         func down(status: Int) async throws {
             let alice = try await signUp(.google)
             try publish([TestFile("one"), TestFile("two")], by: alice)
@@ -262,7 +262,7 @@ extension PrivateStackTests {
             #expect(findings(try examine(alice)).isEmpty)
         }
 
-        @Test("A provider that asks for a pause gets it, and the check goes on")
+        @Test("The check pauses when a provider asks for it, and then continues")
         func tooManyRequests() async throws {
             let alice = try await signUp(.google)
             try publish([TestFile("one")], by: alice)
@@ -279,7 +279,7 @@ extension PrivateStackTests {
 
         // MARK: Ways to run it
 
-        @Test("A sample examines so many files, by their objects alone")
+        @Test("A sample examines the requested number of files, and only their own objects")
         func sample() async throws {
             let alice = try await signUp(.dropbox)
             let files = (0..<5).map { TestFile("file \($0)").stored(at: .dropbox) }
@@ -297,7 +297,7 @@ extension PrivateStackTests {
             #expect(findings(most).keys.sorted() == ["objectMissing"])
         }
 
-        @Test("A check of all folders that was interrupted goes on where it was, with what it had found")
+        @Test("An interrupted check of all folders resumes where it stopped, and keeps its findings")
         func resumed() async throws {
             let users = try await [signUp(.google), signUp(.webdav), signUp(.google)]
             let lost = TestFile("lost")
@@ -305,14 +305,14 @@ extension PrivateStackTests {
             try server.sandbox.delete(lost.cloudName(device: users[0].device), in: users[0].account)
             let progress = "SELECT JSON_VALUE(state, '$.lastOwner') FROM cloud_checks"
 
-            // The storage of the second one does not reply.
+            // The second user's storage does not reply.
             var silence = SandboxFault(
                 host: "nextcloud.sandbox.test", pathPrefix: "/remote.php/dav/files/\(users[1].account.id)/")
             silence.latencyMilliseconds = 30_000
             try server.sandbox.inject(silence)
 
             let check = try tool.start("fsck", "--clouds")
-            try await eventually("the first of them is examined", within: .seconds(120)) {
+            try await eventually("the first user is examined", within: .seconds(120)) {
                 try Int64(server.askDatabase(progress)) == users[0].userID
             }
             check.send(SIGKILL)
@@ -333,23 +333,23 @@ extension PrivateStackTests {
             #expect(rows.hasPrefix("0"))
         }
 
-        @Test("A newer check of all folders ends an older one, in the middle of a folder, lest both ask the providers")
+        @Test("A newer check of all folders ends an older one, even in the middle of a folder")
         func superseded() async throws {
             let alice = try await signUp(.dropbox)
-            // At a call a second, the older check needs minutes for this folder.
+            // At one call per second, the older check needs minutes for this folder.
             try publish((0..<100).map { TestFile("file \($0)").stored(at: .dropbox) }, by: alice)
             let older = try tool.start("fsck", "--clouds", "--read", "--pace", "1")
-            try await eventually("it has begun") {
+            try await eventually("the older check has begun") {
                 try server.askDatabase("SELECT COUNT(*) FROM cloud_checks").hasPrefix("1")
             }
 
             _ = try tool.run("fsck", "--clouds", "--pace", "1000")
 
-            try await eventually("the older one ends", within: .seconds(60)) { !older.isRunning }
+            try await eventually("the older check ends", within: .seconds(60)) { !older.isRunning }
             #expect(try older.wait() == 1)
         }
 
-        @Test("The pace holds")
+        @Test("The check keeps to --pace")
         func pace() async throws {
             let alice = try await signUp(.dropbox)
             let files = (0..<4).map { TestFile("file \($0)").stored(at: .dropbox) }
@@ -365,7 +365,7 @@ extension PrivateStackTests {
             #expect(ContinuousClock.now - begin >= .milliseconds(1_500))
         }
 
-        @Test("Options that do not go together are refused")
+        @Test("Invalid and conflicting options are rejected")
         func options() throws {
             for arguments in [
                 ["--resume"], ["--clouds", "--sample", "0"], ["--clouds", "--sample", "101%"],
@@ -376,7 +376,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("A user or a group that is not there is not called clean")
+        @Test("An unknown user or group is an error, not a clean result")
         func nobody() throws {
             let uuid = UUID().uuidString
             for (option, value, named) in [
@@ -391,8 +391,8 @@ extension PrivateStackTests {
 
         // MARK: While the server works
 
-        /// What the providers store is two days old at once, so that age protects nothing.
-        @Test("Beside uploads, commits and deletions, nothing is found and nothing is deleted", arguments: storages)
+        /// The providers date every object two days back, so age protects none from deletion.
+        @Test("During uploads, commits and deletions, a repair finds nothing and deletes nothing", arguments: storages)
         func underLoad(provider: SandboxProvider) async throws {
             let users = try await [signUp(provider), signUp(provider)]
             try server.sandbox.setClock(offsetSeconds: -Self.twoDays)
@@ -406,7 +406,7 @@ extension PrivateStackTests {
                 }
             }
             var reports: [[String: [String]]] = []
-            // Until much has been written meanwhile.
+            // Until each writer has more than three files.
             for round in 0..<60 where round < 6 || numbersKept.withLock({ $0.contains { $0 <= 3 } }) {
                 for user in users { reports.append(findings(try examine(user, "--repair", "--pace", "1000"))) }
             }
@@ -422,9 +422,9 @@ extension PrivateStackTests {
             }
         }
 
-        /// Publishes files, replaces every second and deletes every third of them, until told to stop.
-        /// - Parameter isOver: gets the number of files that are left so far.
-        /// - Returns: the files that are left, in their newest versions.
+        /// Publishes files, replaces every second and deletes every third of them, until `isOver`.
+        /// - Parameter isOver: receives the number of files that exist so far.
+        /// - Returns: the remaining files, in their newest versions.
         private func write(_ user: TestUser, until isOver: (Int) -> Bool) throws -> [TestFile] {
             var kept: [TestFile] = []
             var version = try user.index().masterVersion ?? 0

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The page of users' complaints")
+@Suite("docs/complaints.md")
 struct ComplaintsTests {
     /// The commands in the page's blocks, without comments.
     private static let commands: [String] = {
@@ -19,7 +19,7 @@ struct ComplaintsTests {
         }
     }()
 
-    @Test("Each of its commands is one of syncctl's, and answers; none changes anything")
+    @Test("Each command on the page is a working syncctl command that changes nothing")
     func commandsRun() throws {
         let server = try TestServer.shared()
         let tool = try OperatorTool(server)
@@ -37,14 +37,15 @@ struct ComplaintsTests {
             let words = command.split(separator: " ").map { values[String($0)] ?? String($0) }
             #expect(words.first == "syncctl" && changing.isDisjoint(with: words), "\(command)")
             let result = try tool.run(Array(words.dropFirst()))
-            // These two report what other tests have left in the database, and that this host has no nginx of its own.
+            // These two also report leftovers of other tests in the database, and that this host has no nginx of its
+            // own.
             let mayFind = command.contains("fsck") || command.contains("doctor")
             #expect(result.status == 0 || (mayFind && result.status == 1), "\(command): \(result.output)")
             #expect(!result.output.isEmpty, "\(command)")
         }
     }
 
-    @Test("What it quotes of the story of a file is what the story says")
+    @Test("The page quotes the output of files explain correctly")
     func quotations() throws {
         let page = try String(
             contentsOf: PrivateStack.repository.appending(path: "docs/complaints.md"), encoding: .utf8)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a person types at `syncctl`, and what it says about itself.
+/// The command line of `syncctl`, and its help.
 @Suite("syncctl's commands")
 struct GrammarTests {
     private let tool: OperatorTool
@@ -11,7 +11,7 @@ struct GrammarTests {
 
     // MARK: Help
 
-    /// A command as the program describes itself (`--experimental-dump-help` of swift-argument-parser).
+    /// A command as the program describes it (`--experimental-dump-help` of swift-argument-parser).
     private struct Described {
         var words: [String]
         var arguments: [JSONValue]
@@ -28,7 +28,7 @@ struct GrammarTests {
             }
         }
 
-        /// Long names of options, each with whether a value follows.
+        /// Names of options, each with whether it takes a value.
         var options: [String: Bool] {
             var options: [String: Bool] = [:]
             for argument in arguments {
@@ -47,7 +47,7 @@ struct GrammarTests {
         return Described(command, below: [])
     }
 
-    @Test("Each help page has examples, of that command, with options that it has")
+    @Test("Each help page has examples of its command that use only existing options")
     func examples() throws {
         for command in try described().withAllBelow {
             let help = try tool.runPlain(arguments: ["help"] + command.words)
@@ -63,7 +63,7 @@ struct GrammarTests {
         }
     }
 
-    @Test("Values are named after what they are, and not after their option")
+    @Test("Value placeholders name the kind of value, not the option")
     func values() throws {
         for command in try described().withAllBelow where command.children.isEmpty {
             for argument in command.arguments where argument.kind?.text == "option" {
@@ -77,7 +77,7 @@ struct GrammarTests {
     // MARK: Former names
 
     @Test(
-        "Former names work, and say on standard error what they are called now",
+        "Former names still work, and print the current name on standard error",
         arguments: [
             (["check-config"], "config check"), (["rotate-keys", "status"], "keys rotate status"),
             (["export-user", "0"], "users export"), (["erase-user", "0"], "users erase"),
@@ -100,7 +100,7 @@ struct GrammarTests {
         #expect(lines.filter { !$0.contains(" is now “") }.joined(separator: "\n") == present.output)
     }
 
-    @Test("What a former name prints on standard output is what it was, and help knows it")
+    @Test("A former name's standard output is unchanged, and help accepts the name")
     func formerOutput() throws {
         let key = try Command("/bin/sh", ["-c", tool.commandLine(plain: "generate-key") + " 2>/dev/null"])
         #expect(Data(base64Encoded: key.output.trimmingCharacters(in: .newlines))?.count == 32, "\(key.output)")
@@ -108,7 +108,7 @@ struct GrammarTests {
         #expect(help.status == 0 && help.output.contains("syncctl config check --connect"), "\(help.output)")
     }
 
-    @Test("With --json, an error is one JSON object and nothing else: by a former name, of setup, of the command line")
+    @Test("With --json, standard error contains only one JSON object, also for former names, setup and usage errors")
     func errorsForPrograms() throws {
         let folder = try ScratchFolder("root")
         for (words, code) in [
@@ -123,7 +123,7 @@ struct GrammarTests {
         }
     }
 
-    // MARK: New ones
+    // MARK: New names
 
     @Test("backup list shows the backups of a folder with their times, ages and sizes")
     func backupList() throws {

@@ -13,7 +13,7 @@ struct InspectionTests {
         tool = try OperatorTool(server)
     }
 
-    @Test("Users, groups and files are listed page by page, filtered, and shown, without tokens or invitation codes")
+    @Test("Lists of users, groups and files have pages and filters, and contain no tokens or invitation codes")
     func lists() throws {
         let alice = try server.signUpOwningUser(name: "Alice \(UUID().uuidString)", groupName: "Hill walkers")
         let bob = try alice.newMember(.write)
@@ -53,7 +53,7 @@ struct InspectionTests {
         }
     }
 
-    @Test("Who watches the status sees what changes, until the command is interrupted")
+    @Test("status --watch marks changes until it is interrupted")
     func watched() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "watch-\(UUID().uuidString)")
         try Data().write(to: file)
@@ -62,10 +62,10 @@ struct InspectionTests {
         let watch = try tool.start("status", "--watch", "--interval", "1", output: output.fileDescriptor)
         defer { watch.send(SIGKILL) }
         func text() throws -> String { try String(contentsOf: file, encoding: .utf8) }
-        try await eventually("a first look") { try text().contains("\n  groups  ") }
+        try await eventually("the first status is printed") { try text().contains("\n  groups  ") }
 
         _ = try server.signUpOwningUser(name: "Watched")
-        try await eventually("a user more is marked") { try text().contains("\n* users  ") }
+        try await eventually("the additional user is marked") { try text().contains("\n* users  ") }
 
         watch.send(SIGINT)
         #expect(try watch.wait() == 128 + SIGINT)
@@ -95,7 +95,7 @@ struct InspectionTests {
         #expect(deleted.output.contains("learn at their next sync that the file is deleted"))
     }
 
-    @Test("A folder for backups that is not there is named")
+    @Test("A missing backup folder is named in the error")
     func folderForBackups() throws {
         let run = try tool.run("backup", "make", "--into", "/nowhere/backups")
 
@@ -103,7 +103,7 @@ struct InspectionTests {
         #expect(run.output == "syncctl: there is no folder /nowhere/backups\n")
     }
 
-    @Test("Names of people and groups cannot control the terminal or forge rows, also in JSON and in errors")
+    @Test("Names of users and groups cannot control the terminal or forge rows, even in JSON and errors")
     func hostileNames() throws {
         let name = "Eve\u{1b}[2J\u{9b}31m\u{202e}live \(UUID().uuidString)"
         let eve = try server.signUpOwningUser(name: name, groupName: name)
@@ -125,7 +125,7 @@ struct InspectionTests {
         #expect(shown?.user?.name?.text == eve.account.name)
     }
 
-    @Test("The exit status gives the kind of failure: 0, 1, 64, 69, 78")
+    @Test("The exit status identifies the kind of failure: 0, 1, 64, 69, 78")
     func statuses() throws {
         #expect(try tool.run("status").status == 0)
         #expect(try tool.run("users", "show", "999999999").status == 1)
@@ -137,7 +137,7 @@ struct InspectionTests {
         #expect(try other.status(replacing: "mariadb.sock", with: "nobody.sock") == 69)
     }
 
-    @Test("Status counts, and doctor finds the responders of the stack")
+    @Test("status prints counts, and doctor finds the stack's responders")
     func status() throws {
         _ = try server.signUpOwningUser()
 
@@ -179,7 +179,7 @@ struct InspectionTests {
                 .integer)
         let shown = try tool.run("jobs", "show", "\(job)")
         let retried = try tool.json("jobs", "retry", "\(job)")
-        try await eventually("it was tried again") {
+        try await eventually("the deletion was retried") {
             let now = try tool.json("jobs", "show", "\(job)")
             return (now.attempts?.integer ?? 0) >= 2 && now.state?.text == "waiting"
         }
@@ -191,7 +191,7 @@ struct InspectionTests {
         #expect(try tool.run("jobs", "show", "\(job)").status == 1)
     }
 
-    @Test("An export contains the person's files; erasure leaves a receipt, and the phone gets 401")
+    @Test("An export contains the user's files; erasure prints a receipt, and the phone gets 401")
     func rights() throws {
         let alice = try server.signUpOwningUser(name: "Leaver")
         let masterVersion = try #require(try alice.index().masterVersion)
@@ -211,13 +211,13 @@ struct InspectionTests {
         #expect(preview.erased?.bool == false)
         #expect(stillThere == 200)
         #expect(receipt.erased?.bool == true)
-        // The tokens wait for being given back.
+        // The tokens are yet to be revoked.
         #expect(receipt.rowsLeft == .object(["deletedFiles": .integer(1), "grantsToRevoke": .integer(1)]))
         #expect(try alice.checkCredentials().status == 401)
         #expect(try alice.stored(file).count == 1)
     }
 
-    @Test("fsck checks the clouds: files deleted or changed there by their owner are reported")
+    @Test("fsck --clouds reports files that their owner deleted or changed")
     func clouds() throws {
         let alice = try server.signUpOwningUser()
         let masterVersion = try #require(try alice.index().masterVersion)
@@ -236,12 +236,12 @@ struct InspectionTests {
     }
 
     @Test(
-        "fsck finds objects with names of ours to which nothing refers, and only those",
+        "fsck finds unreferenced objects with the server's names, and no others",
         arguments: [SandboxProvider.google, .dropbox, .microsoft])
     func strayObjects(provider: SandboxProvider) async throws {
         let alice = try server.signUpOwningUser(provider)
-        // Whoever makes the folder at the same moment would make another one of that name.
-        try await eventually("the initial file is there") {
+        // Creating the folder concurrently would create a second one with the same name.
+        try await eventually("the initial file exists") {
             try server.askDatabase("SELECT COUNT(*) FROM outbox WHERE user_id = \(alice.userID)") == "0"
         }
         let masterVersion = try #require(try alice.index().masterVersion)
@@ -266,8 +266,8 @@ struct InspectionTests {
         #expect(rows.map { $0.detail?.text } == [expected], "\(report)")
     }
 
-    /// What fsck says about a user's objects, whatever else it finds: other tests write rows that no phone could. Where a
-    /// provider did not answer in time, it says "try again".
+    /// Returns fsck's report on one user's objects, since other tests write rows that no phone could. Retries if a
+    /// provider did not answer in time.
     private func examinedClouds(of user: TestUser) throws -> JSONValue {
         var report: JSONValue
         var attempts = 0
@@ -285,7 +285,7 @@ struct InspectionTests {
     }
 }
 
-/// `syncctl` with a configuration that differs in one place.
+/// `syncctl` with a configuration that is changed in one place.
 private struct OperatorToolWithConfiguration {
     private let text: String
     private let program: String

@@ -3,14 +3,14 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("The sealing key is replaced step by step")
+    @Suite("Steps of a sealing-key rotation")
     struct KeyRotationStepsTests {
         private let stack: PrivateStack
         private let server: TestServer
         private let tool: OperatorTool
 
         init() throws {
-            // Each test has one of its own, and the former one goes in the background.
+            // Each test has its own stack; the previous one stops in the background.
             stack = try PrivateStack("keys\(Int.random(in: 0..<10_000))", responders: 1)
             server = try TestServer(stack)
             tool = try OperatorTool(server)
@@ -29,7 +29,7 @@ extension PrivateStackTests {
             try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
         }
 
-        /// Restarts all processes with the keys that the configuration names; returns when they serve.
+        /// Restarts all processes with the configured keys; returns when they serve requests.
         private func reload() throws {
             let overrides = try JSONSerialization.data(withJSONObject: ["sealing": try sealing()])
             try overrides.write(to: stack.folder.appending(path: "syncd-overrides.json"))
@@ -40,14 +40,14 @@ extension PrivateStackTests {
             try tool.json("keys", "rotate", "status").waitingFor?.array ?? []
         }
 
-        /// Processes have said which keys they have.
+        /// Waits until the processes have reported their keys.
         private func processesAreKnown() async throws {
-            try await eventually("each process has told its keys") {
+            try await eventually("each process has reported its keys") {
                 try server.askDatabase("SELECT COUNT(DISTINCT role) FROM key_holders").hasPrefix("3")
             }
         }
 
-        @Test("Begin, switch and finish, each refused before its time; nobody signs in again, and every start works")
+        @Test("Begin, switch and finish are rejected too early; no user signs in again, and every start works")
         func steps() async throws {
             let users = try (0..<3).map { try server.signUpOwningUser(name: "Owner \($0)") }
             let present = try #require(try sealing()["keyFile"] as? String)
@@ -67,17 +67,17 @@ extension PrivateStackTests {
             #expect(again.nextKey == begun.nextKey)
             #expect(early.waitingFor?.array?.count ?? 0 >= 3, "\(early)")
 
-            // A crash before the reload: everything starts. What was killed counts as running for two minutes, of which a
-            // test can wait for the end only by letting them have passed.
+            // After a crash before the reload, everything starts. A killed process counts as running for two minutes;
+            // the test changes `seen_at` instead of waiting.
             for process in try server.processes("syncd_api") {
                 process.send(SIGKILL)
                 _ = try server.askDatabase(
                     "UPDATE key_holders SET seen_at = seen_at - INTERVAL 3 MINUTE WHERE process_id = \(process.id)")
             }
             try reload()
-            try await eventually("all open with the new key") { try waiting().isEmpty }
+            try await eventually("all processes open with the new key") { try waiting().isEmpty }
             #expect(try tool.run("keys", "rotate", "finish").output.contains("keys rotate switch"))
-            // A host that was forgotten.
+            // A host that the operator forgot to reload.
             let elsewhere = """
                 INSERT INTO key_holders VALUES ('11111111-0000-4000-8000-000000000000', 'elsewhere', 'jobs', 7,
                        '\(try #require(begun.sealingKey?.text))', '', UTC_TIMESTAMP())
@@ -94,12 +94,12 @@ extension PrivateStackTests {
             #expect(try sealing()["keyFile"] as? String == keyFile)
             #expect(try sealing()["formerKeyFiles"] as? [String] == [present])
             #expect(tooEarly.isRefused?.bool == true)
-            // Half of it may be sealed anew before it is interrupted.
+            // The operation may have resealed half of the records before it is interrupted.
             let half = try users[0].index().masterVersion ?? 0
             try users[0].publish(TestFile("between the keys"), masterVersion: half)
 
             try reload()
-            try await eventually("all seal with the new key") { try waiting().isEmpty }
+            try await eventually("all processes seal with the new key") { try waiting().isEmpty }
             let finished = try tool.json("keys", "rotate", "finish")
             #expect(finished.resealing?.resealed?.integer ?? 0 >= 3)
             #expect(finished.phase?.text == "none")
@@ -115,12 +115,12 @@ extension PrivateStackTests {
                 try user.publish(TestFile("with the new key alone"), masterVersion: version)
             }
             for row in try server.askDatabase("SELECT HEX(credentials) FROM users").split(separator: "\n") {
-                // The second to fifth byte name the key.
+                // The second to fifth bytes identify the key.
                 #expect(row.dropFirst(2).prefix(8).lowercased() == begun.nextKey?.text)
             }
         }
 
-        @Test("A second host takes the key of the first, and cannot begin with one of its own")
+        @Test("A second host must use the first host's key, and cannot begin with its own")
         func secondHost() async throws {
             try await processesAreKnown()
             let made = try tool.runPlain("keys", "generate")
@@ -144,7 +144,7 @@ extension PrivateStackTests {
     }
 }
 
-@Suite("config check, as the services see it")
+@Suite("config check from the services' point of view")
 struct ServicesViewTests {
     let server: TestServer
     private let folder: ScratchFolder
@@ -157,7 +157,7 @@ struct ServicesViewTests {
     }
 
     @Test(
-        "A key that only root finds or reads is a problem, which the services would have", .enabled(if: getuid() == 0))
+        "A key that only root can find or read is a problem for the services", .enabled(if: getuid() == 0))
     func keys() throws {
         let path = try server.changedConfiguration(in: folder) { settings in
             settings["sealing"] = ["keyFile": "sealing-key-2026"]
@@ -179,7 +179,7 @@ struct ServicesViewTests {
         #expect(open.output.contains("\(folder.path)/secrets/sealing-key-2026, which cannot be read"), "\(open.output)")
     }
 
-    @Test("A file that holds no key is a problem before a service starts with it")
+    @Test("config check reports a key file without a valid key")
     func noKey() throws {
         let key = folder.path + "/no-key"
         try Data("not a key\n".utf8).write(to: URL(filePath: key))
@@ -191,7 +191,7 @@ struct ServicesViewTests {
         #expect(checked.output.contains("32 bytes in base64"), "\(checked.output)")
     }
 
-    @Test("The coming key: the services start without it, and config check says that they do")
+    @Test("The services start without the next key, but config check reports it as unreadable")
     func comingKey() throws {
         let path = try server.changedConfiguration(in: folder) { settings in
             var sealing = settings["sealing"] as? [String: Any] ?? [:]

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("Closing the server for maintenance")
+    @Suite("Maintenance")
     struct MaintenanceTests {
         private static let text = #"We are back at "noon"; it's the moving of the café's disks."#
 
@@ -27,10 +27,9 @@ extension PrivateStackTests {
                 sourceLocation: sourceLocation)
         }
 
-        @Test(
-            "On all hosts: requests get the text, what has begun is finished, work rests, and restarts change nothing")
+        @Test("On all hosts, requests get the text, started transfers finish, jobs pause, and restarts change nothing")
         func allHosts() async throws {
-            // One responder of each kind: of several, none can be asked on its own whether it knows.
+            // One responder per role, since a test cannot address one of several.
             let stack = try PrivateStack("maintenance", responders: 1)
             let server = try TestServer(stack)
             let tool = try OperatorTool(server)
@@ -43,7 +42,7 @@ extension PrivateStackTests {
             }
             #expect(try metrics.samples()["syncd_maintenance"] == 0)
             #expect(try !tool.run("status").output.contains("CLOSED"))
-            // From then on the role for transfers knows her, and would not ask the other one.
+            // From now on the transfer role has cached her sign-in, and does not ask the api role.
             #expect(try alice.download(TestFile("none"), masterVersion: 0).status == 404)
 
             let closed = try tool.json("maintenance", "on", Self.text)
@@ -56,7 +55,7 @@ extension PrivateStackTests {
             for endpoint in ["Index", "CheckCreds", "GetUploads"] { expectClosed(try alice.call("GET", endpoint)) }
             expectClosed(try alice.upload(TestFile(randomBytes: 100_000), masterVersion: 0))
             try expectText(Self.text, at: server)
-            // Health is told as it is.
+            // The health endpoints keep reporting the actual state.
             #expect(try server.call("GET", "HealthCheck").status == 200)
             #expect(try metrics.get("/ready").status == 200)
             #expect(try metrics.samples()["syncd_maintenance"] == 1)
@@ -65,7 +64,7 @@ extension PrivateStackTests {
             try upload.send(begun.contents.dropFirst(10_000))
             #expect(try upload.reply().status == 200)
 
-            // Work that is due is still due when new processes have started, which takes many rounds of the jobs role.
+            // Due work stays due after new processes have started, which takes many rounds of the jobs role.
             _ = try server.askDatabase(
                 """
                 INSERT INTO outbox (kind, user_id, object_id, available_at, created_at)
@@ -86,7 +85,7 @@ extension PrivateStackTests {
                 try alice.checkCredentials().status == 200
                     && alice.download(TestFile("none"), masterVersion: 0).status != 503
             }
-            try await eventually("the work is taken up") { try waiting() != "0" }
+            try await eventually("the jobs role takes up the work") { try waiting() != "0" }
             #expect(try alice.commitStaged(masterVersion: 0) == 1)
             expectDownload(try alice.download(begun, masterVersion: 1), of: begun)
             try expectText("The service is not available at the moment. Please try again later.", at: server)
@@ -96,7 +95,7 @@ extension PrivateStackTests {
                     == "1")
         }
 
-        @Test("On one host: without a database, and without any process of the server")
+        @Test("Maintenance of one host works without a database, and without any process of the server")
         func oneHost() async throws {
             let stack = try PrivateStack("maintenance-host", responders: 1)
             let server = try TestServer(stack)
@@ -108,7 +107,7 @@ extension PrivateStackTests {
             try await eventually("MariaDB has ended") { !database.isRunning }
             let refused = try tool.run("maintenance", "on", Self.text)
             #expect(refused.status == 69 && refused.output.contains("--this-host"), "\(refused.output)")
-            // From here on no process of the server replies to anything.
+            // From now on no process of the server replies to requests.
             let responders = try server.processes("syncd_api") + server.processes("syncd_transfer")
             for process in responders { process.freeze() }
             defer { for process in responders { process.thaw() } }
@@ -130,7 +129,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "A text that phones could not show is refused",
+            "A text that phones could not display is rejected",
             arguments: ["", "  ", "two\nlines", #"back\slash"#, String(repeating: "é", count: 151)])
         func unfit(text: String) throws {
             let told = try OperatorTool(TestServer.shared()).run("maintenance", "on", text)

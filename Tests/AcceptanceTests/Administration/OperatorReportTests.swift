@@ -13,7 +13,7 @@ struct OperatorReportTests {
         folder = try ScratchFolder("report")
     }
 
-    /// Runs the command with the places that a stack has.
+    /// Runs the command with the stack's paths.
     fileprivate static func report(
         on server: TestServer, metrics: String = "/metrics", _ arguments: String...
     ) throws -> Command {
@@ -32,7 +32,7 @@ struct OperatorReportTests {
         try String(contentsOf: folder.url.appending(path: name), encoding: .utf8)
     }
 
-    @Test("JSON has what has happened: requests, errors by code, transfers, users, storage, and the certificate's days")
+    @Test("JSON contains requests, errors by code, transfers, users, storage, and the certificate's remaining days")
     func figures() async throws {
         let figures: [@Sendable (JSONValue) -> Int64?] = [
             { $0.metrics?.errors?.endpoint_unknown?.integer }, { $0.metrics?.uploadedBytes?.integer },
@@ -47,7 +47,7 @@ struct OperatorReportTests {
         for _ in 0..<3 { expectError(try server.call("GET", "NoSuchEndpoint"), 404) }
 
         #expect(first.status == 0, "\(first.output)")
-        // A request is counted after its reply; other tests count, too, and some of them delete.
+        // A request is counted after its reply; other tests also send requests, and some delete users.
         try await eventually("everything is counted") {
             let now = try Self.json(Self.report(on: server, "--json"))
             return zip(figures, [3, 100_000, 1, 100_000, 1, 1]).allSatisfy { figure, least in
@@ -58,7 +58,7 @@ struct OperatorReportTests {
         #expect(before.sandbox?.bool == true && before.gaps?.array?.isEmpty == true)
     }
 
-    @Test("The page is written where it is wanted, without names of people and groups, also to standard output")
+    @Test("The page is written to the named file or to standard output, without names of users and groups")
     func page() throws {
         let name = "Eve <script>\(UUID().uuidString)"
         let eve = try server.signUpOwningUser(name: name, groupName: name)
@@ -79,7 +79,7 @@ struct OperatorReportTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["report.html"])
     }
 
-    @Test("What cannot be had is said at the top, the rest is there, and the status is 1")
+    @Test("Missing information is reported at the top, the rest is complete, and the status is 1")
     func gaps() throws {
         let path = folder.path + "/report.html"
 
@@ -98,7 +98,7 @@ struct OperatorReportTests {
         #expect(json.metrics == nil && json.database != nil)
     }
 
-    @Test("A server without metrics, or whose database nobody finds, is reported as far as it goes")
+    @Test("Without metrics or without the database, the report contains everything else")
     func configurations() throws {
         func report(_ change: (inout [String: Any]) -> Void) throws -> Command {
             let configuration = try server.changedConfiguration(in: folder) { change(&$0) }
@@ -124,7 +124,7 @@ struct OperatorReportTests {
         #expect(second.database == nil && second.metrics?.endpoints != nil)
     }
 
-    @Test("A page that cannot be written is refused at once, and without a configuration there is no report")
+    @Test("A page that cannot be written fails immediately, as does a missing configuration")
     func refused() throws {
         let missing = try Self.report(on: server, "--html", folder.path + "/none/report.html")
         let folderItself = try Self.report(on: server, "--html", folder.path)
@@ -141,10 +141,10 @@ struct OperatorReportTests {
 }
 
 extension PrivateStackTests {
-    /// On the stack whose processes may be killed.
+    /// Runs on the stack whose processes tests may kill.
     @Suite("syncctl report during an outage")
     struct ReportDuringOutageTests {
-        @Test("With the database killed, the report says so at the top, and has what the server has counted")
+        @Test("Without the database, the report says so at the top, and contains the server's metrics")
         func database() throws {
             let server = try TestServer.toBreak()
             for process in try server.processes("mariadb") { process.send(SIGKILL) }

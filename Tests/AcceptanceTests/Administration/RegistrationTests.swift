@@ -2,7 +2,8 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    /// On a stack where nobody counts the requests that break a provider's rules, as those with a wrong secret do.
+    /// Runs on a stack whose tests do not count requests that break a provider's rules, such as those with a wrong
+    /// secret.
     @Suite("Registration of the server with the providers")
     struct RegistrationTests {
         let server: TestServer
@@ -14,7 +15,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "doctor asks each provider whether it knows the server, and names the keys of the one that does not",
+            "doctor checks the server's registration with each provider, and names the settings of the one that fails",
             arguments: [
                 ("Google", ["GoogleServerClientSecret"]), ("Dropbox", ["DropboxAppSecret"]),
                 ("Microsoft", ["MicrosoftClientSecret"]), ("Facebook", ["FacebookClientSecret"]),

@@ -3,14 +3,14 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    /// A database is put back to its state of a backup, while people's devices and their storages have gone on.
-    @Suite("A server that was put back to an earlier state")
+    /// The database is restored from a backup, while devices and storages keep their newer state.
+    @Suite("A server restored to an earlier state")
     struct RestoredServerTests {
         private static let past = Task { try await ForgottenTime() }
 
-        // MARK: What clients notice
+        // MARK: Marks of a restoration
 
-        @Test("Each restoration gives all groups a new mark, in Index with and without a list of files [366]")
+        @Test("Each restoration gives all groups a new mark in Index, with and without a list of files [366]")
         func marks() async throws {
             let past = try await Self.past.value
             let marks = try past.people.values.map { try $0.user.groups().group($0.user.group)?.restoreMark?.text }
@@ -21,20 +21,20 @@ extension PrivateStackTests {
             #expect(marks.allSatisfy { $0 != nil && $0 == marks[0] })
         }
 
-        @Test("since = restoredMasterVersion lists exactly what was changed on the restored server [372]")
+        @Test("since = restoredMasterVersion lists exactly the files changed on the restored server [372]")
         func changesSince() async throws {
             let since = try await Self.past.value.since
 
             #expect(since.restored.masterVersion == since.masterVersionOfBackup)
             #expect(since.restored.restoredMasterVersion == since.masterVersionOfBackup)
-            // It stays while people work.
+            // Later commits do not change it.
             #expect(since.changed.restoredMasterVersion == since.masterVersionOfBackup)
             #expect(since.changed.masterVersion?.integer == (since.masterVersionOfBackup?.integer ?? 0) + 2)
             #expect(since.list.since == since.masterVersionOfBackup)
             #expect(since.list.fileIndex?.array?.compactMap { $0.fileUUID?.text } == since.files.map(\.uuid))
         }
 
-        @Test("A new mark ends the validity of tags of Index [367]")
+        @Test("A new mark invalidates the ETags of Index [367]")
         func tags() async throws {
             let past = try await Self.past.value
             let user = try #require(past.people[.google]).user
@@ -58,7 +58,7 @@ extension PrivateStackTests {
             #expect(try past.tool.run("groups", "show", user.group).output.contains(mark))
         }
 
-        @Test("backup mark-restored refuses what is no time, and times in the future, and changes nothing")
+        @Test("backup mark-restored rejects invalid and future times, and changes nothing")
         func notATime() async throws {
             let past = try await Self.past.value
             let user = try #require(past.people[.dropbox]).user
@@ -71,7 +71,7 @@ extension PrivateStackTests {
             #expect(try user.groups().group(user.group)?.restoreMark == before)
         }
 
-        @Test("A group that is created afterwards has no mark [366]")
+        @Test("A group created after the restoration has no mark [366]")
         func newGroup() async throws {
             let past = try await Self.past.value
             let user = try past.server.signUpOwningUser()
@@ -81,10 +81,10 @@ extension PrivateStackTests {
             #expect(group.restoreMark == nil && group.restoredMasterVersion == nil)
         }
 
-        // MARK: What devices upload again
+        // MARK: Uploads by devices with newer state
 
         @Test(
-            "A forgotten file is uploaded again by the same device, although its object is there [368]",
+            "The same device can upload a forgotten file again, although its object exists [368]",
             arguments: ForgottenTime.Place.allCases)
         func sameDevice(place: ForgottenTime.Place) async throws {
             let person = try await person(at: place)
@@ -95,13 +95,13 @@ extension PrivateStackTests {
             try person.publish(file)
 
             try person.expectContents(of: file)
-            // Drive has several files of one name; elsewhere the object is found again.
+            // Drive allows several files with one name; the other storages reuse the object.
             #expect(
                 try person.objects(of: file) == Array(repeating: person.name(file), count: place == .google ? 2 : 1))
         }
 
         @Test(
-            "A forgotten file is uploaded again by another device, and the first one's object stays [368]",
+            "Another device can upload a forgotten file again, and the first device's object stays [368]",
             arguments: ForgottenTime.Place.allCases)
         func otherDevice(place: ForgottenTime.Place) async throws {
             let person = try await person(at: place)
@@ -114,7 +114,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "An upload that was staged at the backup and committed since is found when it is sent again [368]",
+            "An upload staged at the backup and committed since reuses its object when it is sent again [368]",
             arguments: ForgottenTime.Place.allCases)
         func staged(place: ForgottenTime.Place) async throws {
             let person = try await person(at: place)
@@ -129,12 +129,12 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "The next version is uploaded, although objects of forgotten next versions are there [369]",
+            "The next version can be uploaded, although objects of forgotten next versions exist [369]",
             arguments: ForgottenTime.Place.allCases)
         func nextVersion(place: ForgottenTime.Place) async throws {
             let person = try await person(at: place)
             let file = person.replaced
-            // The device has version 2; to the server that is the next one after version 0.
+            // The device has version 2; for the server, it follows version 0.
             let next = file.next("version 2, as the device has it")
             #expect(try person.user.index().file(file)?.fileVersion?.integer == 0)
 
@@ -144,9 +144,9 @@ extension PrivateStackTests {
             let later = next.next("version 2, after the restoration")
             try person.publish(later)
             try person.expectContents(of: later)
-            // What the restored server has replaced is removed. What it has forgotten stays: with other bytes it is beside
-            // the new object, which has another name, or the same one in Drive.
-            try await eventually("only forgotten objects and the present one are there") {
+            // The server deletes objects that it replaced after the restoration. Forgotten objects stay beside the new
+            // one, which has a different name, or in Drive the same name.
+            try await eventually("only forgotten objects and the current one exist") {
                 let objects = try person.objects(of: file)
                 return objects.count == 3 && !objects.contains(person.name(file))
                     && objects.contains(person.name(next)) && objects.contains(person.name(later))
@@ -154,7 +154,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "A version that is no longer in the storage is reported as gone, until somebody uploads the next one [370]",
+            "A version missing from the storage is reported as gone until a device uploads the next one [370]",
             arguments: ForgottenTime.Place.allCases)
         func gone(place: ForgottenTime.Place) async throws {
             let person = try await person(at: place)
@@ -170,7 +170,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "A file that came back is deleted again, although its object is gone [370]",
+            "A file that reappeared can be deleted again, although its object is gone [370]",
             arguments: ForgottenTime.Place.allCases)
         func deletion(place: ForgottenTime.Place) async throws {
             let person = try await person(at: place)
@@ -180,19 +180,19 @@ extension PrivateStackTests {
             try person.user.deleteAndCommit(person.deleted, masterVersion: version)
 
             #expect(try person.user.index().file(person.deleted)?.deleted == .bool(true))
-            try await eventually("no work is left for it") {
+            try await eventually("no work for the file is left") {
                 try person.user.server.askDatabase(
                     "SELECT COUNT(*) FROM outbox WHERE object_name LIKE '%\(person.deleted.uuid)%'") == "0"
             }
         }
 
-        @Test("fsck keeps forgotten objects however old they get, and a later upload finds them [371]")
+        @Test("fsck keeps forgotten objects regardless of their age, and a later upload reuses them [371]")
         func repair() async throws {
             let past = try await Self.past.value
             let person = try #require(past.people[.dropbox])
             let file = TestFile("old").stored(at: .dropbox)
             let owner = String(person.user.userID)
-            // The backup was three days old, and this was stored two days ago.
+            // The backup was three days old, and the object was stored two days ago.
             _ = try past.server.askDatabase(
                 "UPDATE restorations SET backup_taken_at = backup_taken_at - INTERVAL 3 DAY")
             try past.server.sandbox.setClock(offsetSeconds: -2 * 86_400)
@@ -221,7 +221,7 @@ extension PrivateStackTests {
     }
 }
 
-/// The mark of one group in a reply.
+/// The restore mark of one group in a reply.
 private struct IndexMark {
     let text: String?
 
@@ -230,7 +230,7 @@ private struct IndexMark {
     }
 }
 
-/// A stack whose people, one at each kind of storage, have worked between its backup and its restoration.
+/// A stack with one user per kind of storage, who have made changes between its backup and its restoration.
 struct ForgottenTime: Sendable {
     enum Place: String, CaseIterable, Sendable {
         case google, dropbox, microsoft, webdav, s3
@@ -243,12 +243,12 @@ struct ForgottenTime: Sendable {
         let place: Place
         /// Uploaded after the backup.
         let forgotten: [TestFile]
-        /// Staged by ``stagingDevice`` at the backup, and committed afterwards.
+        /// Staged by ``stagingDevice`` before the backup, and committed afterwards.
         let staged: TestFile
         let stagingDevice = UUID().uuidString
-        /// Of version 0 at the backup, and of versions 1 and 2 afterwards, whose objects are still there.
+        /// Version 0 at the backup, then versions 1 and 2, whose objects still exist.
         let replaced: TestFile
-        /// Of version 0 at the backup, and replaced afterwards; its object is gone.
+        /// Version 0 at the backup, and replaced afterwards; its object is gone.
         let lost: TestFile
         /// Deleted after the backup; its object is gone.
         let deleted: TestFile
@@ -281,7 +281,7 @@ struct ForgottenTime: Sendable {
             try user.publish(file, masterVersion: try #require(try user.index().masterVersion))
         }
 
-        /// Expects that every device gets the file.
+        /// Expects that every device can download the file.
         func expectContents(of file: TestFile, sourceLocation: SourceLocation = #_sourceLocation) throws {
             let version = try #require(try user.index().masterVersion)
             let reply = try user.onAnotherDevice().download(file, masterVersion: version)
@@ -291,16 +291,16 @@ struct ForgottenTime: Sendable {
         }
     }
 
-    /// What a device learns of the changes made since the second restoration, in one group.
+    /// The changes in one group since the second restoration, as Index reports them.
     struct Since: Sendable {
         let masterVersionOfBackup: JSONValue?
         /// The group's entry in Index right after the restoration.
         let restored: JSONValue
-        /// What was changed after it, one after the other: a file of the backup, and a new one.
+        /// The files changed after the restoration, in this order: one of the backup, and a new one.
         let files: [TestFile]
         /// The group's entry in Index after these changes.
         let changed: JSONValue
-        /// Index with the `restoredMasterVersion` of that entry as `since`.
+        /// Index with that entry's `restoredMasterVersion` as `since`.
         let list: JSONValue
     }
 
@@ -357,7 +357,7 @@ struct ForgottenTime: Sendable {
                 try person.objects(of: person.deleted).isEmpty && person.objects(of: person.lost).count == 1
             }
         }
-        // From here on nothing is removed any more, as with the usual lifetime of replaced versions.
+        // From now on no object is deleted, as with the usual lifetime of replaced versions.
         let jobs = try server.processes("syncd_jobs")
         for process in jobs { process.freeze() }
         defer { for process in jobs { process.thaw() } }
@@ -384,7 +384,7 @@ struct ForgottenTime: Sendable {
         self.marks = marks
     }
 
-    /// What the handbook says: close, empty the database, restore, open.
+    /// Restores as the handbook describes: close the server, empty the database, restore, open the server.
     private static func putBack(
         _ backup: String, _ server: TestServer, _ tool: OperatorTool, asks user: TestUser
     ) async throws {

@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("Versions of programs, and failing starts")
+@Suite("Program versions and failing starts")
 struct StartTests {
     let server: TestServer
     private let folder: ScratchFolder
@@ -13,7 +13,7 @@ struct StartTests {
         folder = try ScratchFolder("start")
     }
 
-    @Test("syncctl prints its version, which is the server's")
+    @Test("syncctl prints the server's version")
     func version() throws {
         let told = try OperatorTool(server).runPlain("--version")
 
@@ -40,7 +40,7 @@ struct StartTests {
         #expect(told.contains("FacebookClientSecret is a secret: move it to a separate file"))
     }
 
-    @Test("Text that is no sealing key is a mistake in the configuration, for config check and for the server")
+    @Test("An invalid sealing key is a configuration error for config check and for the server")
     func unusableSealingKey() throws {
         let key = folder.url.appending(path: "sealing-key")
         try Data("c2hvcnQ=\n".utf8).write(to: key)
@@ -66,7 +66,7 @@ struct StartTests {
         }
     }
 
-    @Test("config check --connect tries the database as each role does, and says which account does not work")
+    @Test("config check --connect connects to the database as each role, and names the account that fails")
     func connectedCheck() throws {
         let tool = try OperatorTool(server)
         let good = try tool.run("config", "check", "--connect")
@@ -95,7 +95,7 @@ struct StartTests {
         #expect(refused.output.contains(" as somebody: the database denies access"), "\(refused.output)")
     }
 
-    @Test("Whoever may not read a secret is told so, with status 77, and not that the configuration has mistakes")
+    @Test("An unreadable secret exits with status 77, and is not reported as a mistake in the configuration")
     func notPermitted() throws {
         let key = folder.url.appending(path: "hidden-key")
         try Data().write(to: key)
@@ -103,18 +103,18 @@ struct StartTests {
         let path = try configuration { $0["sealing"] = ["keyFile": key.path] }
         let tool = try #require(try server.processes("syncd_api").first).executable()
             .replacing("syncd", with: "syncctl", maxReplacements: 1)
-        // Root reads everything, unless it lacks these capabilities.
+        // Root can read everything unless it lacks these capabilities.
         let less = "-dac_override,-dac_read_search"
         let prefix = geteuid() == 0 ? ["setpriv", "--bounding-set", less, "--inh-caps", less] : []
 
         for command in ["config check", "status", "fsck", "migrate", "doctor"] {
-            // This machine's own nginx is not the subject.
+            // Ignores this machine's own nginx.
             let more = command == "doctor" ? ["--nginx", folder.url.path] : []
             let words = command.split(separator: " ").map(String.init)
             let told = try Command("/usr/bin/env", prefix + [tool] + words + ["--config", path] + more)
 
             if command == "doctor" {
-                // It notes that, and examines the rest.
+                // It notes the unreadable secret and examines the rest.
                 #expect(told.output.contains("do: run as root"), "\(told.output)")
             } else {
                 #expect(told.status == 77, "\(command): \(told.output)")
@@ -126,7 +126,7 @@ struct StartTests {
     }
 
     @Test(
-        "For a misspelt word the nearest one is suggested",
+        "For a misspelt word, syncctl suggests the nearest one",
         arguments: [
             (["doktor"], "Error: Unexpected argument 'doktor'. Did you mean 'doctor'?\n"),
             (["jobs", "retri"], "Error: Unexpected argument 'retri'. Did you mean 'retry'?\n"),
@@ -160,7 +160,7 @@ struct StartTests {
         #expect(told.status == 64 && told.output.hasPrefix(complaint), "\(told.output)")
     }
 
-    @Test("A role starts without the secrets that only others need, and not without its own")
+    @Test("A role starts without the secrets of other roles, but not without its own")
     func secretsOfOthers() throws {
         let path = try configuration { settings in
             var apns = settings["apns"] as? [String: Any] ?? [:]
@@ -173,7 +173,7 @@ struct StartTests {
         let program = try #require(try server.processes("syncd_api").first).executable()
 
         for role in ["api", "transfer"] {
-            // Without a socket it ends, but after it has read its configuration.
+            // Without a socket, it exits after it has read its configuration.
             let ended = try Command(
                 "/bin/sh", ["-c", "exec \"$0\" \"$@\" </dev/null", program, "--role", role, "--config", path])
             #expect(ended.output.contains("no listening socket"), "\(ended.output)")
@@ -195,12 +195,12 @@ struct StartTests {
         #expect(ended.output == "syncd: log.file names /nowhere/syncd.log, which cannot be written: \(reason)\n")
     }
 
-    @Test("After SIGUSR1 lines are written to a new log file, in place of the one moved by logrotate")
+    @Test("After SIGUSR1, syncd writes to a new log file instead of the one that logrotate moved")
     func reopenedLog() async throws {
         let log = folder.url.appending(path: "syncd.log")
         let moved = folder.url.appending(path: "syncd.log.1")
         let path = try configuration { settings in
-            // It waits for a database, and so does no work.
+            // Without a database, it waits and does no work.
             var database = settings["database"] as? [String: Any] ?? [:]
             database["socket"] = "/nowhere/socket"
             settings["database"] = database
@@ -209,11 +209,11 @@ struct StartTests {
         let program = try #require(try server.processes("syncd_jobs").first).executable()
         let process = try ChildProcess([program, "--role", "jobs", "--config", path])
         defer { process.send(SIGKILL) }
-        try await eventually("it runs") { try String(contentsOf: log, encoding: .utf8).contains(#""Ready""#) }
+        try await eventually("the process runs") { try String(contentsOf: log, encoding: .utf8).contains(#""Ready""#) }
 
         try FileManager.default.moveItem(at: log, to: moved)
         process.send(SIGUSR1)
-        try await eventually("there is a new file") { FileManager.default.fileExists(atPath: log.path) }
+        try await eventually("the new log file exists") { FileManager.default.fileExists(atPath: log.path) }
         process.send(SIGTERM)
 
         #expect(try process.wait() == 0)
@@ -221,7 +221,7 @@ struct StartTests {
         #expect(try !String(contentsOf: moved, encoding: .utf8).contains(#""Stopp"#))
     }
 
-    @Test("A process that waits for a database that rejects its account logs an error once, and stops when told to")
+    @Test("A process whose database account is rejected logs the error once, waits, and stops on SIGTERM")
     func refusedByDatabase() async throws {
         let path = try configuration { settings in
             var database = settings["database"] as? [String: Any] ?? [:]
@@ -238,7 +238,7 @@ struct StartTests {
         let waiting = try ChildProcess(
             [program, "--role", "jobs", "--config", path], output: output.fileDescriptor)
         defer { waiting.send(SIGKILL) }
-        try await eventually("it waits") { try String(contentsOf: log, encoding: .utf8).contains(#""Ready""#) }
+        try await eventually("the process waits") { try String(contentsOf: log, encoding: .utf8).contains(#""Ready""#) }
         waiting.send(SIGTERM)
 
         #expect(try waiting.wait() == 0)

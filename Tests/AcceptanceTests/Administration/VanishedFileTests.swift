@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("A file that vanished from its owner's storage, as syncctl files explain tells it")
+@Suite("syncctl files explain, for a file that vanished from its owner's storage")
 struct VanishedFileTests {
     let server: TestServer
     let tool: OperatorTool
@@ -42,7 +42,7 @@ struct VanishedFileTests {
         (story.sentences?.array ?? []).compactMap(\.text).joined(separator: "\n")
     }
 
-    @Test("Deleted there: that it is, whose storage it was, when phones were told so, and how it may come back")
+    @Test("For an object deleted there: its absence, its owner, when phones learned of it, and remedies")
     func deletedThere() throws {
         let photo = try Photo(server)
         let before = try explain(photo)
@@ -68,7 +68,7 @@ struct VanishedFileTests {
         #expect(after.remedies?.array?.first?.text?.contains("looks for \(photo.name) in the bin") == true)
     }
 
-    @Test("In the bin: it is still delivered, and the owner should restore it")
+    @Test("For an object in the bin: it can still be downloaded, and the owner should restore it")
     func inTheBin() throws {
         let photo = try Photo(server)
         try server.sandbox.delete(photo.name, in: photo.alice.account, toTrash: true)
@@ -79,7 +79,7 @@ struct VanishedFileTests {
         #expect(story.remedies?.array?.first?.text?.contains("restores \(photo.name) from the bin") == true)
     }
 
-    @Test("A storage that refuses the server: its owner has to sign in again")
+    @Test("For a storage that rejects the server: its owner must sign in again")
     func refused() throws {
         let photo = try Photo(server)
         try server.sandbox.revoke(photo.alice.account)
@@ -91,7 +91,7 @@ struct VanishedFileTests {
         #expect(story.remedies?.array?.first?.text?.contains("signs in again") == true)
     }
 
-    @Test("An expired token is renewed for the question, as for a phone's")
+    @Test("An expired token is renewed for the check, as for a phone's request")
     func renewal() throws {
         let photo = try Photo(server)
         try server.sandbox.expireAccessTokens(of: photo.alice.account)
@@ -99,7 +99,7 @@ struct VanishedFileTests {
         #expect(finding(try explain(photo)) == "present")
     }
 
-    @Test("Deleted by a member: who, until when the bytes can be rescued, and how the file comes back")
+    @Test("For a file deleted by a member: who deleted it, how long it can be rescued, and how to restore it")
     func deletedHere() throws {
         let photo = try Photo(server)
         try photo.bob.deleteAndCommit(photo.file, masterVersion: photo.masterVersion)
@@ -114,9 +114,9 @@ struct VanishedFileTests {
 }
 
 extension PrivateStackTests {
-    @Suite("syncctl files explain while the cloud hangs")
+    @Suite("syncctl files explain while the storage does not respond")
     struct HangingExplanationTests {
-        @Test("It answers by its deadline with what the database knows, and says that the storage could not be asked")
+        @Test("By its deadline, it reports the database's information, and that the storage could not be asked")
         func hanging() throws {
             let stack = try PrivateStack("explain", responders: 1)
             let server = try TestServer(stack)

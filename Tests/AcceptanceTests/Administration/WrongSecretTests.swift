@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    /// What `journalctl -p err` shows is what an operator has to do something about.
-    @Suite("What an operator has to correct, in the log")
+    /// `journalctl -p err` lists exactly the problems that require an operator's action.
+    @Suite("Problems in the log that require an operator")
     struct WrongSecretTests {
         /// Errors in the logs of all roles, as `journalctl -p err` selects them.
         private func errors(of server: TestServer) throws -> [JSONValue] {
@@ -28,7 +28,7 @@ extension PrivateStackTests {
             return path
         }
 
-        @Test("A client secret that the provider refuses is an error, at sign-up and when tokens are renewed")
+        @Test("A client secret that the provider rejects is an error at sign-up and when tokens are renewed")
         func clientSecret() throws {
             let stack = try PrivateStack("client-secret", responders: 1)
             let server = try TestServer(stack)
@@ -53,7 +53,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("A sealing key that is not the one of the stored tokens is an error that names it, and no defect")
+        @Test("A sealing key that does not fit the stored tokens is an error that names it, not a defect")
         func sealingKey() throws {
             let stack = try PrivateStack("other-key", responders: 1)
             let server = try TestServer(stack)
@@ -76,7 +76,7 @@ extension PrivateStackTests {
             #expect(!log.contains("CloudStorageError") && !log.contains("detail:"), "Swift's spelling")
         }
 
-        @Test("A table that the database refuses to a role is an error that names it, and no defect")
+        @Test("A table to which a role has no access is an error that names it, not a defect")
         func refusedTable() throws {
             let stack = try PrivateStack("refused-table", responders: 1)
             let server = try TestServer(stack)

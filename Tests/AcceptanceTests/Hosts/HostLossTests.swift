@@ -3,9 +3,8 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    /// Two hosts of one server: each has nginx and responders of its own, both have the database, the key and the clouds in
-    /// common, which are at the second one. Devices whose host is gone go on at the other one, as behind a name with two
-    /// addresses.
+    /// Two hosts of one server: each has its own nginx and responders; they share the second host's database, key and
+    /// clouds. Devices that lose their host continue at the other one, as with a host name that has two addresses.
     @Suite("The loss of one of two hosts")
     final class HostLossTests: Sendable {
         private static let stacks = Result { () throws -> (first: PrivateStack, second: PrivateStack) in
@@ -27,7 +26,7 @@ extension PrivateStackTests {
 
         deinit { try? first.sandbox.clearFaults() }
 
-        /// What the hosts have in common, as members of the configuration.
+        /// The shared sections of the configuration.
         private static func common(of stack: PrivateStack) throws -> String {
             let file = try stack.environment().value("CONFIG_FILE")
             let all = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(filePath: file))) as? [String: Any]
@@ -35,11 +34,11 @@ extension PrivateStackTests {
             return String(decoding: try JSONSerialization.data(withJSONObject: common), as: UTF8.self)
         }
 
-        /// The power fails at the first host.
+        /// Simulates a power failure of the first host.
         private func loseFirstHost() async throws {
             let launchers = try first.processes("launchers")
             let others = try ["nginx", "syncd_api", "syncd_transfer", "syncd_jobs"].flatMap { try first.processes($0) }
-            // The launchers cannot start again what ends.
+            // Frozen launchers cannot restart the processes.
             for process in launchers { process.freeze() }
             for process in others + launchers { process.send(SIGKILL) }
             try await eventually("the first host is gone") { !(others + launchers).contains(where: \.isRunning) }
@@ -49,7 +48,7 @@ extension PrivateStackTests {
         // MARK: Uploads in pieces
 
         @Test(
-            "An upload goes on at the other host, where the storage has the bytes",
+            "An upload resumes at the other host, at the offset that the storage has",
             arguments: [SandboxProvider.google, .dropbox])
         func upload(storage: SandboxProvider) async throws {
             let alice = try first.signUpOwningUser(storage)
@@ -64,12 +63,12 @@ extension PrivateStackTests {
             #expect(confirmed.status == 204, "\(confirmed)")
             let kept = try #require(confirmed.values(of: "upload-offset").first.flatMap { Int($0) })
 
-            // The next piece is on its way when the host ends.
+            // The host fails while the next piece is being sent.
             let conversation = try HTTPConversation(to: first.address)
             try conversation.send(
                 upload.append(from: kept).head(for: first.address, contentLength: file.contents.count - kept))
             try conversation.send(file.contents[kept..<6_000_000])
-            try await eventually("the piece is being sent on") {
+            try await eventually("the host is forwarding the piece") {
                 try second.askDatabase(
                     "SELECT writer IS NOT NULL FROM resumable_uploads WHERE upload_uuid = '\(upload.uploadUUID)'")
                     == "1"
@@ -88,12 +87,12 @@ extension PrivateStackTests {
             #expect(try there.commit(masterVersion: 0).status == 200)
             expectDownload(try there.download(file, masterVersion: 1), of: file)
             try second.endLeasesOfMoves()
-            try await eventually("there is one object") { try alice.stored(file).count == 1 }
+            try await eventually("one object exists") { try alice.stored(file).count == 1 }
         }
 
         // MARK: Switches of accounts
 
-        @Test("A switch that was proposed at the lost host is confirmed at the other, and the files come back there")
+        @Test("A switch proposed at the lost host can be confirmed, and its files uploaded again, at the other host")
         func proposal() async throws {
             let files = [TestFile("one"), TestFile("two")]
             var move = try AccountSwitch(on: first, files: files)
@@ -115,7 +114,7 @@ extension PrivateStackTests {
             #expect(try OperatorTool(second).run("fsck").status == 0)
         }
 
-        @Test("A confirmation whose reply was lost with its host gets it from the other one, and has happened once")
+        @Test("If the reply to a confirmation is lost with its host, the other host repeats it without a second switch")
         func confirmation() async throws {
             let file = TestFile()
             var move = try AccountSwitch(on: first, files: [file])
@@ -132,7 +131,7 @@ extension PrivateStackTests {
             #expect(again.messageParameters?.result?.text == "stored", "\(again)")
         }
 
-        @Test("Files that the lost host was moving are moved on by the other one, and no object is left over")
+        @Test("The other host continues the lost host's moves, and no object is left over")
         func move() async throws {
             let files = (0..<3).map { _ in TestFile(randomBytes: 50_000) }
             var move = try AccountSwitch(on: first, files: files)
@@ -142,7 +141,7 @@ extension PrivateStackTests {
             slow.latencyMilliseconds = 60_000
             slow.afterEffect = true
             try first.sandbox.inject(slow)
-            // The host that will be lost is to begin with it.
+            // The host that will fail must begin the move.
             let otherJobs = try second.processes("syncd_jobs")
             for process in otherJobs { process.freeze() }
             defer { for process in otherJobs { process.thaw() } }
@@ -164,7 +163,7 @@ extension PrivateStackTests {
             for file in files.map({ $0.stored(at: .dropbox) }) {
                 expectDownload(try there.after.download(file, masterVersion: version), of: file)
             }
-            try await eventually("nothing is left over", within: .seconds(60)) {
+            try await eventually("each file has one object", within: .seconds(60)) {
                 try second.endLeasesOfMoves()
                 return try files.allSatisfy { file in
                     try first.sandbox.files(of: there.after.account).filter { $0.name.contains(file.uuid) }.count == 1

@@ -1,23 +1,23 @@
 import SyncModel
 import TestSupport
 
-/// The people of a run with their accounts and devices.
+/// The people of a run, with their accounts and devices.
 struct Cast {
-    /// Who takes part if the server accepts that kind of account. Another kind needs a person here, and its places in
-    /// ``CloudTrouble``.
+    /// People who take part if the server accepts their kind of account. A new kind requires a person here and its
+    /// addresses in ``CloudTrouble``.
     private static let candidates = [
         Person("Anna", .google), Person("Ben", .google), Person("Chris", .facebook), Person("Dora", .facebook),
         Person("Emma", .microsoft), Person("Finn", .dropbox),
     ]
     static let devicesEach = 2
 
-    /// Who takes part.
+    /// The people who take part.
     let people: [Person]
-    /// Everybody at each of their devices.
+    /// Each person on each of their devices.
     let callers: [Caller]
-    /// All accounts that anybody has had.
+    /// All accounts, including former ones.
     private(set) var accounts: [Account: SandboxAccount] = [:]
-    /// With which of them everybody signs in.
+    /// The account that each person signs in with.
     private var active: [Person: Account] = [:]
     /// Whether the server is a debugging build, which has CheckPrimaryCreds.
     let canCheckPrimaryCreds: Bool
@@ -49,7 +49,7 @@ struct Cast {
     /// The devices of one person.
     func callers(of person: Person) -> [Caller] { callers.filter { $0.person == person } }
 
-    /// With which the person signs in.
+    /// The account that the person signs in with.
     func activeAccount(of person: Person) -> Account { active[person] ?? person.firstAccount }
 
     func account(of person: Person) throws -> SandboxAccount { try known(activeAccount(of: person)) }
@@ -59,13 +59,13 @@ struct Cast {
         return known
     }
 
-    /// The storages that people may have.
+    /// The possible storages.
     var storages: [Provider] {
         let providers = Set(people.map(\.firstProvider)).filter { $0.storage != nil }
         return providers.sorted { $0.rawValue < $1.rawValue }
     }
 
-    /// The person signs in on the device once more, as before making a user: their app gets a new code.
+    /// Signs the person in again, as before creating a user, so that their app gets a new code.
     mutating func signInAgain(_ person: Person) throws { try signInAgain(with: activeAccount(of: person)) }
 
     mutating func signInAgain(with account: Account) throws {
@@ -75,7 +75,7 @@ struct Cast {
             ? try sandbox.newAuthorizationCode(of: known, askingForConsent: true) : try sandbox.account(known.id)
     }
 
-    /// The person gets another account.
+    /// Creates another account for the person.
     mutating func add(_ account: Account) throws {
         guard let provider = account.provider.inSandbox else {
             throw StackError.malformedSetting("provider \(account.provider)")
@@ -83,10 +83,10 @@ struct Cast {
         accounts[account] = try sandbox.createAccount(provider, name: account.person.name)
     }
 
-    /// From now on the person signs in with that account.
+    /// Selects the account that the person signs in with from now on.
     mutating func take(_ account: Account) { active[account.person] = account }
 
-    /// Everything that must never be found in a log.
+    /// All texts that must never appear in a log.
     func secrets() throws -> [String] {
         try accounts.values.flatMap { account in
             let now = try sandbox.account(account.id)

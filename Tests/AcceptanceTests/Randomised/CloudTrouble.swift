@@ -1,16 +1,16 @@
 import SyncModel
 import TestSupport
 
-/// A fault of every kind of storage; only the next matching request meets it.
+/// A fault at every kind of storage; it affects only the next matching request.
 struct CloudTrouble {
-    /// What is injected; one for each provider that could be the owner's.
+    /// The faults to inject, one for each possible provider of the owner.
     let faults: [SandboxFault]
-    /// What happens, for the list of operations.
+    /// The fault, for the list of operations.
     let description: String
-    /// Whether it may make the request fail; else the server must cope.
+    /// Whether the request may fail; otherwise the server must handle the fault.
     let mayFail: Bool
 
-    /// Where each provider takes and gives the bytes of files; nothing else that the server does there.
+    /// The addresses where each provider receives and sends file contents, and nothing else.
     private static let places: [Provider: (upload: SandboxFault, download: SandboxFault)] = [
         .google: (
             SandboxFault(host: "www.googleapis.com", pathPrefix: "/upload/drive/v3/files"),
@@ -35,7 +35,7 @@ struct CloudTrouble {
         let description: String
         switch Int.random(in: 0..<8, using: &random) {
         case 0:
-            // Longer than a phone waits: the server gives up at once.
+            // Longer than a phone waits, so the server gives up immediately.
             (fault.status, fault.retryAfter) = (503, 3_600)
             description = "503 for an hour"
         case 1:

@@ -1,13 +1,13 @@
-/// The server did something that the model says it must not.
+/// The server's behaviour contradicts the model.
 struct Difference: Error, CustomStringConvertible {
     let seed: UInt64
     let step: Int
-    /// What differs, a sentence each.
+    /// The differences, one sentence each.
     let contradictions: [String]
     /// The end of the list of operations.
     let journal: [String]
 
-    /// The operations that name a file or group which a contradiction names.
+    /// The operations on files and groups that a contradiction mentions.
     private var relevant: [String] {
         let named = Set(
             contradictions.joined(separator: " ").matches(of: /[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}/).map { $0.0 })
@@ -18,7 +18,7 @@ struct Difference: Error, CustomStringConvertible {
         """
         The server and the model differ. Seed \(seed), operation \(step).
         \(contradictions.map { "  ! \($0.prefix(900))" }.joined(separator: "\n"))
-        Earlier operations about the same:
+        Earlier operations on the same files and groups:
         \(relevant.suffix(30).map { "  \($0)" }.joined(separator: "\n"))
         The last operations, the newest at the end:
         \(journal.suffix(30).map { "  \($0)" }.joined(separator: "\n"))

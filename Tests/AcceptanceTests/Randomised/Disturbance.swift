@@ -1,31 +1,31 @@
 import SyncModel
 import TestSupport
 
-/// What goes wrong around a request.
+/// A problem during a request.
 enum Disturbance {
     case none
-    /// The server does what it is asked, the reply gets lost, and the phone sends the request again.
+    /// The server performs the request, the reply is lost, and the phone sends the request again.
     case lostReply
-    /// The phone loses its connection right after sending, and sends the request again at once.
+    /// The phone loses its connection right after sending, and immediately sends the request again.
     case hangUp
     /// The phone loses its connection in the middle of an upload's body.
     case cutBody
-    /// The upload comes in pieces, of which the first one is cut off.
+    /// The upload arrives in pieces, and the first one is cut off.
     case inPieces
-    /// The phone sends the upload's bytes to the storage itself, or begins to.
+    /// The phone sends the upload's bytes, or the first of them, directly to the storage.
     case direct
     /// The provider misbehaves.
     case cloudTrouble(CloudTrouble)
-    /// A responder is killed after so many microseconds.
+    /// A responder is killed after `delay` microseconds.
     case killedResponder(delay: Int)
-    /// Somebody else makes another request at the same moment.
+    /// Another caller sends a request at the same moment.
     case simultaneous
-    /// Others look at the group all the while.
+    /// Others read the group continuously.
     case watched
-    /// The tokens that the server has for somebody's storage come to their natural end.
+    /// The server's tokens for a person's storage expire.
     case expiredTokens(Person)
 
-    /// What may happen to this request, most often nothing.
+    /// Chooses a disturbance for this request, most often none.
     static func random(
         for request: Request, _ random: inout SeededGenerator, among cast: Cast, mayKill: Bool
     ) -> Disturbance {

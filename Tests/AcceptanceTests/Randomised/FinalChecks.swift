@@ -2,16 +2,17 @@ import Foundation
 import SyncModel
 import TestSupport
 
-/// What must hold when a run is over and the outbox has drained.
+/// The conditions at the end of a run, after the outbox has drained.
 struct FinalChecks {
     let run: RandomisedRun
 
-    /// In everybody's storage lies just what files and staged changes refer to, and what people took with them.
+    /// Each storage contains exactly the objects that files and staged changes reference, and those that departed
+    /// owners kept.
     func storage() async throws {
         let worlds = run.possibilities.worlds
         var complaints: [String] = []
         do {
-            // An upload that was killed is cleared when its lease of 105 s has run out.
+            // A killed upload is deleted when its lease of 105 s expires.
             try await eventually("the outbox has drained", within: .seconds(150)) {
                 try run.server.hastenOutbox()
                 let found = try everythingStored()
@@ -45,19 +46,19 @@ struct FinalChecks {
         for stored in world.remains.uncertain {
             rest[stored.account]?.removeAll { isSame($0, stored) }
         }
-        // Such as an upload that was cut off, which would have been cleared there.
+        // They may contain leftovers, such as those of an interrupted upload that the server would have deleted.
         for account in world.remains.abandoned { rest[account] = nil }
         return complaints + rest.flatMap { account, files in files.map { "\(account) has \($0.name) besides" } }
     }
 
     private static func isSame(_ found: StoredFile, _ stored: StoredContent) -> Bool {
         guard found.name.hasPrefix(stored.file + "."), found.size == stored.content.bytes.count else { return false }
-        // The checksum of OneDrive is another one than the wire's.
+        // OneDrive's checksum differs from the one on the wire.
         let storage = stored.account.provider.storage ?? ""
         return storage == "Microsoft" || found.checkSum.lowercased() == stored.content.checkSums[storage]?.lowercased()
     }
 
-    /// No line of any log holds a token or a code, and the server has noted no defect of its own.
+    /// No log contains a token or a code, and the server has logged no defect.
     func logs() throws {
         let folder = URL(filePath: try run.server.environment.value("LOG_DIR"))
         let secrets = try Set(run.cast.secrets() + sandboxTokens()).filter { $0.count >= 12 }
@@ -78,14 +79,14 @@ struct FinalChecks {
         guard complaints.isEmpty else { throw run.difference(complaints) }
     }
 
-    /// The tokens that the emulated providers have given out, to phones and to the server.
+    /// The tokens that the emulated providers have issued to phones and to the server.
     private func sandboxTokens() throws -> [String] {
         guard let stack = run.server.stack else { return [] }
         let folder = stack.folder.appending(path: "sandbox")
         let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
         var tokens: [String] = []
         for case let file as URL in files ?? .init() where file.pathExtension == "json" {
-            // Descriptions of objects lie there as well, and the outbox may still be deleting some.
+            // The folder also contains descriptions of objects, and the outbox may still be deleting some.
             guard let bytes = try? Data(contentsOf: file), let json = JSONValue(bytes) else { continue }
             for list in ["accessTokens", "refreshTokens", "codes"] {
                 tokens += json[list]?.array?.compactMap { $0.value?.text } ?? []
@@ -94,7 +95,7 @@ struct FinalChecks {
         return tokens
     }
 
-    /// What the database holds breaks none of its rules. Work that the run's own troubles have put off is none.
+    /// The database breaks none of its rules, except for work that the run's faults have postponed.
     func database() throws {
         let report = try OperatorTool(run.server).run("fsck", "--json")
         let findings = JSONValue(Array(report.output.utf8))?.findings?.array
@@ -103,7 +104,7 @@ struct FinalChecks {
         guard complaints.isEmpty else { throw run.difference(complaints.map { "fsck: \($0)" }) }
     }
 
-    /// The server kept to the providers' rules.
+    /// The server has broken none of the providers' rules.
     func providers() throws {
         let violations = try run.server.sandbox.violations()
         guard violations.isEmpty else { throw run.difference(violations.map { "violation: \($0)" }) }

@@ -1,7 +1,7 @@
 import SyncModel
 import TestSupport
 
-/// A request of the model as a phone sends it.
+/// A request of the model in the form that a phone sends.
 struct PhoneCall {
     let request: Request
     let method: String
@@ -127,14 +127,14 @@ struct PhoneCall {
         ]) { $1 }
     }
 
-    /// The request with the headers of a phone.
+    /// Returns the request with the headers of a phone.
     func call(from device: String, account: SandboxAccount) -> HTTPCall {
         HTTPCall(
             method, "/\(endpoint)/\(ClientQuery.text(parameters))",
             headers: account.headers + [("SyncServer-Device-UUID", device)], body: body)
     }
 
-    /// Whether the responders for transfers answer it.
+    /// Whether the transfer role handles the request.
     var isTransfer: Bool { ["UploadFile", "ReuploadFile", "DownloadFile"].contains(endpoint) }
 
     /// One line for the list of operations, without contents.

@@ -1,15 +1,15 @@
 import SyncModel
 import TestSupport
 
-/// Why a reply cannot come from the server as the protocol describes it, whatever was asked.
+/// The reason why a reply violates the protocol, regardless of the request.
 struct ImpossibleReply: Error, CustomStringConvertible {
     let description: String
 }
 
 extension Reply {
-    /// Reads a reply as a phone does; nil if it says nothing about what the server did, because nginx has lost the
-    /// responder or the end is missing.
-    /// - Throws: ``ImpossibleReply`` if something is missing that every reply has.
+    /// Reads a reply like a phone; nil if it does not reveal what the server did, because nginx lost the responder or
+    /// the end is missing.
+    /// - Throws: ``ImpossibleReply`` if a mandatory part of a reply is missing.
     init?(_ reply: HTTPReply, to call: PhoneCall) throws {
         let versions = reply.headers.filter { $0.name == "syncserver-version" }
         guard versions.count == 1 else { throw ImpossibleReply(description: "version header of \(reply)") }

@@ -1,7 +1,7 @@
 import SyncModel
 import TestSupport
 
-/// How a switch goes on after it was begun.
+/// The course of a switch after its beginning.
 private enum SwitchCourse: String {
     case confirmed
     case replyLost = "reply lost"
@@ -12,9 +12,9 @@ private enum SwitchCourse: String {
     case cancelled
 }
 
-/// Switches of accounts (docs/protocol.md, section 5.11): to everybody else the person stays who they are.
+/// Switches of accounts (docs/protocol.md, section 5.11): for others, the person stays the same.
 extension RandomisedRun {
-    /// Somebody begins a switch, others act meanwhile, and it is confirmed, whatever goes wrong then.
+    /// A person begins a switch, others act meanwhile, and the switch is confirmed despite disturbances.
     mutating func switchAccount() async throws {
         let world = possibilities.likeliest
         guard possibilities.worlds.count == 1,
@@ -44,7 +44,7 @@ extension RandomisedRun {
         case .simultaneous: try await makeSimultaneously(request, by: caller)
         case .cancelled: return try cancel(begun.id, to: next, by: caller)
         }
-        // A phone repeats it until it knows.
+        // A phone repeats the confirmation until it receives a reply.
         for _ in 0..<5 where !isConfirmed(confirmation) { try make(request, by: caller, "again") }
         guard isConfirmed(confirmation) else { throw difference(["a switch is never confirmed"]) }
         cast.take(next)
@@ -53,7 +53,7 @@ extension RandomisedRun {
         if confirmation.movesContents { try await actDuringMove(for: caller) }
     }
 
-    /// Everybody goes on while the server moves the files, until it has moved the last one.
+    /// Lets all people act while the server moves the files, until it has moved the last one.
     private mutating func actDuringMove(for caller: Caller) async throws {
         for _ in 0..<Int.random(in: 0...12, using: &random) {
             let (request, other) = RequestPlanner(world: possibilities.likeliest, cast: cast).next(&random)
@@ -65,7 +65,7 @@ extension RandomisedRun {
             }
             try observe(after: request, by: other)
         }
-        // The person may have removed their user meanwhile, and come back as another one.
+        // The person may have removed their user meanwhile and signed up again.
         if possibilities.worlds.contains(where: { $0.switches[caller.person]?.isMoving == true }) {
             try await awaitMoves(for: caller)
         }
@@ -80,7 +80,7 @@ extension RandomisedRun {
             try await eventually("the files are moved", within: .seconds(60)) {
                 let status = try server.address.perform(httpCall(.getAccountSwitchStatus, by: caller))
                 if status.json?.state?.text == "finished" { return true }
-                // A trouble meant for a phone may have met it.
+                // The move may have met a fault meant for a phone.
                 if begin.duration(to: .now) > .seconds(5) { try server.endLeasesOfMoves() }
                 reply = status
                 return false
@@ -94,7 +94,7 @@ extension RandomisedRun {
         possibilities.worlds.allSatisfy { $0.account(of: confirmation.account.person) == confirmation.account }
     }
 
-    /// The phone has signed in with both accounts.
+    /// Begins a switch with a phone that has signed in with both accounts.
     private mutating func begin(by caller: Caller, to account: Account) throws -> (id: String, epoch: Int) {
         let world = possibilities.likeliest
         let device = [("SyncServer-Device-UUID", caller.device)]
@@ -125,7 +125,7 @@ extension RandomisedRun {
         return (switchID, epoch)
     }
 
-    /// Somebody makes a request while a switch is proposed, which changes nothing but what is told about that.
+    /// Lets a caller send a request while a switch is proposed, which affects only the status of the switch.
     private mutating func letAnybodyAct(duringSwitchOf person: Person) throws {
         let planner = RequestPlanner(world: possibilities.likeliest, cast: cast)
         var next = planner.next(&random)
@@ -142,7 +142,7 @@ extension RandomisedRun {
             let reply = try server.call(
                 "POST", "CancelAccountSwitch", ["switchId": id],
                 headers: cast.known(account).headers + [("SyncServer-Device-UUID", caller.device)])
-            // The new account is nobody's any more once the switch is withdrawn.
+            // Once the switch is cancelled, the new account belongs to no user.
             guard reply.status == 200 || (account == next && reply.status == 401) else {
                 throw difference(["a switch is cancelled with \(account): \(reply)"])
             }
@@ -151,7 +151,8 @@ extension RandomisedRun {
         try observe(after: .index(group: nil), by: caller)
     }
 
-    /// Devices that still use the former account are told so; on the way back, it is free if nobody has signed up with it.
+    /// Expects that devices with the former account are rejected as retired; after switching back, an account that
+    /// never signed up is free.
     private func expectRetired(_ account: Account, by caller: Caller, mayBeFree: Bool) throws {
         let active = cast.activeAccount(of: caller.person)
         for device in cast.callers(of: caller.person).map(\.device) {
@@ -166,21 +167,21 @@ extension RandomisedRun {
 }
 
 extension World {
-    /// Whether a person has files, none of which waits for its bytes.
+    /// Whether a person has files and none of them waits for its bytes.
     fileprivate func hasAllFiles(of person: Person) -> Bool {
         let files = ownedFiles(of: person)
         return !files.isEmpty && files.allSatisfy { $0.contentState == .stored }
             && switches[person]?.isFinished != false
     }
 
-    /// The live files in a person's storage, or on their way there.
+    /// The live files that are in a person's storage or to be moved there.
     fileprivate func ownedFiles(of person: Person) -> [File] {
         guard let user = users[person] else { return [] }
         let owner = Owner(person: person, user: user)
         return groups.values.flatMap(\.files.values).filter { $0.owner == owner && !$0.isDeleted }
     }
 
-    /// The names of those whose new files come into a person's storage.
+    /// The names of the people whose new files go to a person's storage.
     fileprivate func hosted(by person: Person) -> Set<String> {
         Set(groups.values.flatMap { $0.members.filter { $0.value.owner?.person == person }.keys.map(\.name) })
     }

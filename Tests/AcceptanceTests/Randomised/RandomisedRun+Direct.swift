@@ -1,7 +1,7 @@
 import SyncModel
 import TestSupport
 
-/// What a phone does with an address in the owner's storage.
+/// The way in which a phone uses an address in the owner's storage.
 private enum AddressUse: String {
     case allBytes = "all bytes"
     case otherBytes = "other bytes"
@@ -10,7 +10,7 @@ private enum AddressUse: String {
     case nothing = "nothing"
 }
 
-/// What goes wrong while a phone asks for an address, or says that all bytes are there.
+/// A problem while a phone asks for an address or confirms its bytes.
 private enum DirectTrouble: String {
     case nothing
     case cloudFails = "cloud fails"
@@ -18,15 +18,15 @@ private enum DirectTrouble: String {
     case responderKilled = "responder killed"
 }
 
-/// Uploads whose bytes the phone sends to the storage itself (docs/protocol.md, section 8.29): for everybody else they are
-/// the same as in one request.
+/// Uploads whose bytes the phone sends directly to the storage (docs/protocol.md, section 8.29): others see the same
+/// result as from one request.
 extension RandomisedRun {
-    /// The phone asks for an address, others do something meanwhile, and it ends the upload in one way or another.
+    /// The phone asks for an address, others act meanwhile, and the phone ends the upload in one of several ways.
     mutating func uploadDirectly(_ request: Request, by caller: Caller) async throws {
         let whole = try httpCall(request, by: caller)
         guard let body = whole.body, !body.isEmpty else { return try make(request, by: caller) }
-        // OneDrive's bytes are compared with this hash alone. A wrong checksum beside it is found out by downloads only, so who
-        // announces one does not ask for an address here.
+        // The server compares OneDrive's bytes only with this hash. Only downloads detect a wrong checksum beside it,
+        // so a caller that announces one does not ask for an address here.
         let storageHash = request.announcesItsBytes ? "&storageHash=\(Checksum.quickXor(body))" : ""
         let creation = HTTPCall(
             "POST", whole.target.replacing("/UploadFile/", with: "/CreateUpload/") + "&direct=true" + storageHash,
@@ -62,7 +62,7 @@ extension RandomisedRun {
         case .otherBytes:
             let reply = try server.address.perform(upload.confirmed(ofBytes: body.count))
             note("\(caller) \(PhoneCall(request).description) [other bytes than announced] → \(reply.status)")
-            // If the master version has moved on, it says so, and nothing is staged either.
+            // A stale master version is also possible, and stages nothing either.
             guard reply.messageParameters?.creationDate == nil else {
                 throw difference(["other bytes than announced: \(reply)"])
             }
@@ -73,7 +73,7 @@ extension RandomisedRun {
         }
     }
 
-    /// A phone repeats what fails through no fault of its own.
+    /// Repeats a request that fails for reasons outside the phone.
     private mutating func performUntilAnswered(_ call: HTTPCall) async throws -> HTTPReply {
         let trouble: DirectTrouble = random.pick(weighted: [
             (60, .nothing), (15, .cloudFails), (15, .replyOfCloudLost), (mayKill ? 20 : 0, .responderKilled),
@@ -96,9 +96,9 @@ extension RandomisedRun {
             note("\(call.method) \(call.target.prefix(40))… [\(part) killed] → \(reply?.status ?? 0)")
             if let reply, reply.isComplete, reply.status < 500 { return reply }
         }
-        // While it gives a provider a pause, a responder replies 429.
+        // A responder that pauses its calls to a provider replies 429.
         var reply = try server.address.perform(call)
-        try await eventually("the provider is asked again") {
+        try await eventually("the server calls the provider again") {
             if reply.status == 429 { reply = try server.address.perform(call) }
             return reply.status != 429
         }
@@ -112,7 +112,7 @@ extension RandomisedRun {
         }
     }
 
-    /// The phone says that all bytes are there, perhaps once more after a lost reply.
+    /// Confirms that all bytes are in the storage, sometimes again after a lost reply.
     private mutating func confirm(
         _ request: Request, _ body: [UInt8], _ upload: PieceCalls, by caller: Caller
     ) async throws {
@@ -120,7 +120,7 @@ extension RandomisedRun {
         if random.chance(30), reply.messageParameters?.creationDate != nil {
             reply = try server.address.perform(upload.confirmed(ofBytes: body.count))
         }
-        // The owner whose storage it was may have gone meanwhile.
+        // The owner of the storage may have left meanwhile.
         if reply.json?.code?.text == "upload_offset_mismatch" {
             return try sendThroughServer(request, body, upload, by: caller)
         }

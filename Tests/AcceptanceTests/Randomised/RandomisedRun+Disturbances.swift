@@ -1,9 +1,9 @@
 import SyncModel
 import TestSupport
 
-/// Requests around which something goes wrong.
+/// Requests with disturbances.
 extension RandomisedRun {
-    /// The phone hangs up after sending and sends again while the first copy may still be on its way.
+    /// The phone disconnects after sending, and sends again while the first copy may still be on its way.
     mutating func makeTwice(_ request: Request, by caller: Caller) async throws {
         var settlement = try Settlement(server)
         let call = try httpCall(request, by: caller)
@@ -18,14 +18,14 @@ extension RandomisedRun {
         try account(for: [first, answered(second)])
     }
 
-    /// The provider misbehaves.
+    /// Makes a request while the provider misbehaves.
     mutating func make(_ request: Request, by caller: Caller, during trouble: CloudTrouble) throws {
         for fault in trouble.faults { try server.sandbox.inject(fault) }
         let exchange = try perform(
             request, by: caller, "cloud: \(trouble.description)",
             excuses: trouble.mayFail ? Refusal.cloudFailures : [])
         try server.sandbox.clearFaults()
-        // A download whose cloud fails in the middle is cut off.
+        // If the storage fails during a download, the reply is cut off.
         if case .downloadFile = request {
             try account(for: [exchange])
         } else {
@@ -42,7 +42,7 @@ extension RandomisedRun {
         try conversation.send(call.head(for: server.address))
         try conversation.send(body.prefix(Int.random(in: 0..<body.count, using: &random)))
         conversation.hangUp()
-        // What is staged already needs no bytes again, but may change its batch, whether or not they come.
+        // A row that is already staged with these bytes may change its batch whether or not they arrive.
         let staged = possibilities.likeliest.groups[upload.group.group]?.staged[caller]?[upload.file]
         guard staged?.upload?.content == upload.content else { return }
         try await settlement.wait(for: 1)
@@ -58,13 +58,13 @@ extension RandomisedRun {
         if reply == nil { try make(request, by: caller, "again") }
     }
 
-    /// Makes a request while a responder is killed after so many microseconds.
+    /// Makes a request while a responder is killed after `delay` microseconds.
     /// - Returns: `nil` if there is no reply.
     mutating func perform(
         _ call: HTTPCall, whileKilling part: String, after delay: Int
     ) async throws -> HTTPReply? {
         let responders = try server.processes(part)
-        // The last ones are needed to go on.
+        // The run needs the last responder.
         guard responders.count > 1, let victim = random.pick(responders) else {
             return try server.address.perform(call)
         }
@@ -107,14 +107,14 @@ extension RandomisedRun {
         try account(for: exchanges)
     }
 
-    /// Commits while somebody else reads the group over and over: what they see is all of the commit or nothing of it.
+    /// Commits while another caller reads the group repeatedly, and must see all or nothing of the commit.
     mutating func commitWatched(_ request: Request, by caller: Caller) async throws {
         let watcher = random.pick(cast.callers) ?? caller
         let look = Request.index(group: request.group)
         let calls = try [httpCall(request, by: caller), httpCall(look, by: watcher)]
         let server = server
         let replies = try await Threads.run(2) { number in
-            // Six looks take about as long as one commit.
+            // Six reads take about as long as one commit.
             try (0..<(number == 0 ? 1 : 6)).map { _ in try server.address.perform(calls[number]) }
         }
         let before = possibilities

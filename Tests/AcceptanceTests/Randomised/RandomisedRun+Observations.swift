@@ -1,9 +1,9 @@
 import SyncModel
 import TestSupport
 
-/// Comparing the server with the model.
+/// Comparisons of the server with the model.
 extension RandomisedRun {
-    /// Looks at what the request was about, through the eyes of its device and of somebody else.
+    /// Reads the objects of the request with its device and with another caller.
     mutating func observe(after request: Request, by caller: Caller) throws {
         let other = random.pick(cast.callers) ?? caller
         try look(.index(group: request.group ?? random.pick(possibilities.likeliest.groups.keys.sorted())), by: other)
@@ -14,7 +14,7 @@ extension RandomisedRun {
         try look(.index(group: nil), by: caller)
     }
 
-    /// Looks at everything that anybody may see, and at what they may not.
+    /// Reads everything with every caller, including what they may not see.
     mutating func observeEverything() throws {
         for person in cast.people {
             let callers = cast.callers(of: person)
@@ -57,7 +57,7 @@ extension RandomisedRun {
         if random.chance(30) { try lookAgain(request, by: caller, after: raw) }
     }
 
-    /// Asks with the tag of an earlier reply: the present one must be 304 if it would say the same, and only then.
+    /// Repeats the request with the ETag of an earlier reply, and expects 304 if and only if the answer is unchanged.
     private mutating func lookAgain(_ request: Request, by caller: Caller, after raw: HTTPReply) throws {
         guard possibilities.worlds.count == 1, case .index(let group, nil) = request,
             !possibilities.likeliest.switches.values.contains(where: \.isMoving),

@@ -1,14 +1,14 @@
 import SyncModel
 import TestSupport
 
-/// A download of which only the first bytes have arrived.
+/// A download of which only the first bytes arrived.
 struct BrokenDownload {
     let request: Request
     let caller: Caller
-    /// Of the bytes, as the reply named them.
+    /// The ETag of the bytes.
     let tag: String
     let contents: [UInt8]
-    /// Where the file was then; `nil` if that is not known for certain.
+    /// The account that stored the file then; `nil` if uncertain.
     let account: Account?
     let received: Int
 
@@ -29,11 +29,11 @@ struct BrokenDownload {
     }
 }
 
-/// Downloads that go on later, perhaps after the file has changed.
+/// Downloads that are resumed later, perhaps after the file has changed.
 extension RandomisedRun {
     private static let mostBroken = 20
 
-    /// Takes some of the downloads for ones that were interrupted.
+    /// Treats some of the downloads as interrupted.
     mutating func interrupt(_ request: Request, by caller: Caller, _ reply: HTTPReply) {
         guard random.chance(50) else { return }
         let file = entry(of: request)?.file
@@ -43,7 +43,7 @@ extension RandomisedRun {
         brokenDownloads.append(broken)
     }
 
-    /// Goes on with one of them: it ends with the bytes with which it began, or not at all.
+    /// Resumes an interrupted download, which must continue with the bytes of its beginning or be rejected.
     mutating func resumeDownload() throws {
         let replaced = brokenDownloads.filter(isReplaced)
         guard let broken = random.pick(replaced.isEmpty || random.chance(50) ? brokenDownloads : replaced) else {
@@ -85,7 +85,7 @@ extension RandomisedRun {
         entry(of: broken.request).map { $0.file.version > $0.version } ?? false
     }
 
-    /// Whether the bytes are there, and the caller may have them.
+    /// Whether the bytes still exist and the caller may read them.
     private func mustResume(_ broken: BrokenDownload) -> Bool {
         guard let (group, file, version) = entry(of: broken.request) else { return false }
         return !group.isDeleted && group.members[broken.caller.person] != nil && !file.isDeleted

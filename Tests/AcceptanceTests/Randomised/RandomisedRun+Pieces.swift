@@ -1,15 +1,16 @@
 import SyncModel
 import TestSupport
 
-/// Uploads that come in pieces (docs/protocol.md, section 8.29): for everybody else they are the same as in one request.
+/// Uploads in pieces (docs/protocol.md, section 8.29): others see the same result as from one request.
 extension RandomisedRun {
-    /// The phone loses its connection somewhere, others do something meanwhile, and it goes on where the storage has the bytes.
+    /// The phone loses its connection at some point, others act meanwhile, and the phone resumes at the offset that the
+    /// storage has.
     mutating func uploadInPieces(_ request: Request, by caller: Caller) throws {
         let whole = try httpCall(request, by: caller)
         guard let body = whole.body else { return try make(request, by: caller) }
         let created = try server.address.perform(
             HTTPCall(
-                // ReuploadFile itself begins one.
+                // ReuploadFile begins an upload in pieces itself.
                 "POST", whole.target.replacing("/UploadFile/", with: "/CreateUpload/"),
                 headers: whole.headers + [("Upload-Length", String(body.count))]))
         if created.json?.code?.text == "checksum_mismatch", request.announcesItsBytes {
@@ -34,7 +35,7 @@ extension RandomisedRun {
         try end(request, by: caller, with: reply, "from byte \(offset) on")
     }
 
-    /// Half of the time somebody else makes a request while the caller's upload is on its way.
+    /// In half of the cases, lets another caller make a request during the upload.
     mutating func perhapsLetOthersAct(meanwhile caller: Caller) throws {
         guard random.chance(50) else { return }
         let other = RequestPlanner(world: possibilities.likeliest, cast: cast).next(&random)
@@ -43,13 +44,13 @@ extension RandomisedRun {
         try make(other.request, by: other.caller, "while \(caller) uploads in pieces")
     }
 
-    /// What the phone does not go on with must not stay until it expires.
+    /// Abandons an upload that the phone does not continue, so that it does not remain until it expires.
     func abandon(_ upload: PieceCalls) throws {
         let abandoned = try server.address.perform(upload.abandoned)
         guard [204, 404].contains(abandoned.status) else { throw difference(["abandoned: \(abandoned)"]) }
     }
 
-    /// Takes the last reply into account, as one to UploadFile.
+    /// Applies the last reply to the model like a reply to UploadFile.
     mutating func end(
         _ request: Request, by caller: Caller, with raw: HTTPReply, _ remark: String
     ) throws {
@@ -61,13 +62,13 @@ extension RandomisedRun {
 }
 
 extension HTTPReply {
-    /// Whether it is the reply that ends an upload.
+    /// Whether the reply ends an upload.
     var isUploadComplete: Bool { messageParameters?.creationDate != nil || messageParameters?.result != nil }
 }
 
 extension Request {
-    /// Whether the announced checksum is that of the bytes, in the flavour of whatever storage: not every way to upload takes
-    /// that of a storage which the owner has left.
+    /// Whether the announced checksum fits the bytes, as computed for any storage. Not every kind of upload accepts the
+    /// checksum of the owner's former storage.
     var announcesItsBytes: Bool {
         guard case .uploadFile(let upload) = self else { return false }
         return upload.content.checkSums.values.contains { $0.lowercased() == upload.checkSum.lowercased() }

@@ -1,7 +1,7 @@
 import SyncModel
 import TestSupport
 
-/// One run: thinks up requests, makes them while things go wrong, and compares the server with the model after each.
+/// One run: generates requests, sends them with disturbances, and compares the server with the model after each.
 struct RandomisedRun {
     let server: TestServer
     let seed: UInt64
@@ -9,19 +9,19 @@ struct RandomisedRun {
     var cast: Cast
     var possibilities = Possibilities()
     var tally = Tally()
-    /// The tags of replies to Index, and what the replies said.
+    /// The ETags of replies to Index, with the predicted answers.
     var tags: [String: (tag: String, answer: Answer)] = [:]
-    /// Those of the newest downloads that are taken for interrupted ones.
+    /// The newest downloads that are treated as interrupted.
     var brokenDownloads: [BrokenDownload] = []
     /// The list of operations.
     private(set) var journal: [String] = []
-    /// When the run began, by the server's clock, in the form of the log.
+    /// The time when the run began, by the server's clock, in the log's format.
     let beginning: String
     private let settings: RunSettings
     private var serial = 0
     private var step = 0
 
-    /// Makes the people's accounts; they are no users yet.
+    /// Creates the people's accounts without signing up users.
     init(_ server: TestServer, seed: UInt64, _ settings: RunSettings) throws {
         self.server = server
         self.seed = seed
@@ -31,7 +31,7 @@ struct RandomisedRun {
         cast = try Cast(server, &random)
     }
 
-    /// Makes the requests.
+    /// Makes the run's requests.
     /// - Throws: ``Difference``.
     mutating func run() async throws {
         for number in 1...settings.operations {
@@ -43,7 +43,7 @@ struct RandomisedRun {
         try observeAllFiles()
     }
 
-    /// What a killed responder left in a storage is cleared when its lease has run out, so none is killed towards the end.
+    /// Leftovers of a killed responder are deleted when its lease expires, so none is killed towards the end.
     var mayKill: Bool { step * 10 < settings.operations * 6 }
 
     // MARK: Operations
@@ -78,18 +78,18 @@ struct RandomisedRun {
             try make(request, by: caller, "after \(person)'s tokens expired")
         }
         try observe(after: request, by: caller)
-        // A phone does not give up: what it cannot see anywhere, such as staged contents, it sends again.
+        // A phone repeats requests whose effect it cannot see, such as staged contents.
         if possibilities.worlds.count > 1 { try make(request, by: caller, "again, since it is not sure") }
     }
 
-    /// Makes a request and takes what comes back into account.
+    /// Makes a request and applies the reply to the model.
     mutating func make(_ request: Request, by caller: Caller, _ remark: String = "") throws {
         try account(for: [answered(perform(request, by: caller, remark))])
     }
 
-    /// The exchange if it has a reply, as it must have if nothing has disturbed it.
+    /// Returns the exchange, which must have a reply if nothing disturbed it.
     func answered(_ exchange: Exchange) throws -> Exchange {
-        guard exchange.reply != nil else { throw difference(["there is no reply to \(exchange.request)"]) }
+        guard exchange.reply != nil else { throw difference(["no reply to \(exchange.request)"]) }
         return exchange
     }
 
@@ -134,7 +134,7 @@ struct RandomisedRun {
         let contradictions = possibilities.account(for: exchanges)
         guard contradictions.isEmpty else { throw difference(contradictions) }
         tally.mostPossibilities = max(tally.mostPossibilities, possibilities.worlds.count)
-        guard possibilities.worlds.count <= 64 else { throw difference(["too much is left open to go on"]) }
+        guard possibilities.worlds.count <= 64 else { throw difference(["too many possible states to continue"]) }
     }
 
     mutating func note(_ line: String) {
@@ -147,14 +147,14 @@ struct RandomisedRun {
         return serial
     }
 
-    /// What a failed expectation is reported as.
+    /// The error that reports a failed expectation.
     func difference(_ contradictions: [String]) -> Difference {
         Difference(seed: seed, step: step, contradictions: contradictions, journal: journal)
     }
 }
 
 extension Exchange {
-    /// The same exchange if the phone never saw the reply.
+    /// The exchange without its reply, as if the phone had never received it.
     var withoutReply: Exchange {
         Exchange(request, from: caller, serial: serial, reply: nil, excuses: excuses)
     }

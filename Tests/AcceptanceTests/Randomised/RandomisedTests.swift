@@ -3,10 +3,9 @@ import SyncModel
 import TestSupport
 import Testing
 
-@Suite("A random conversation, compared with a model")
+@Suite("Random requests compared with a model")
 struct RandomisedTests {
-    @Test(
-        "Server and model agree after each of thousands of requests, whatever is lost, killed or broken meanwhile")
+    @Test("Server and model agree after each of thousands of requests, despite lost replies, kills and faults")
     func conversation() async throws {
         let server = try TestServer.toConverse()
         let settings = RunSettings.fromEnvironment()

@@ -1,7 +1,7 @@
 import SyncModel
 
 extension Request {
-    /// The group that the request is about; nil if it names none.
+    /// The group that the request names; nil if none.
     var group: String? {
         switch self {
         case .healthCheck, .checkPrimaryCreds, .checkCreds, .removeUser, .getSharingInvitationInfo,

@@ -2,7 +2,7 @@ import SyncModel
 
 /// Requests after a switch of accounts.
 extension RequestPlanner {
-    /// Files that wait for their bytes, or are given up.
+    /// Files that wait for their bytes or have been given up.
     var awaiting: [(group: String, file: String)] {
         world.groups.sorted { $0.key < $1.key }.flatMap { uuid, group in
             group.files.filter { [.awaiting, .missing].contains($0.value.contentState) }.keys.sorted().map {
@@ -11,12 +11,12 @@ extension RequestPlanner {
         }
     }
 
-    /// The devices of those whose files are being uploaded again.
+    /// The devices of people whose files are to be uploaded again.
     var switchers: [Caller] {
         cast.callers.filter { world.switches[$0.person].map { !$0.isFinished && !$0.isMoving } ?? false }
     }
 
-    /// Mostly what is asked for, from a device that has it; seldom something else.
+    /// Plans a repeated upload: usually a requested one, rarely another.
     func reupload(_ random: inout SeededGenerator) -> (request: Request, caller: Caller)? {
         guard let (anyGroup, anyCaller) = place(&random, needing: .write) else { return nil }
         let wanted = random.chance(90) ? random.pick(awaiting) : nil
@@ -26,7 +26,7 @@ extension RequestPlanner {
         }
         let caller = random.chance(95) ? random.pick(writers) ?? anyCaller : anyCaller
         let file = world.groups[group]?.files[uuid]
-        // Whether the server is faster is not known.
+        // The planner cannot know whether the server is faster.
         guard file?.contentState != .moving else { return nil }
         let content = file.map(\.content) ?? newContent(&random)
         var upload = Request.Reupload(
@@ -36,7 +36,7 @@ extension RequestPlanner {
         return (.reuploadFile(upload), caller)
     }
 
-    /// Makes one thing wrong.
+    /// Introduces one mistake.
     private func spoil(_ upload: inout Request.Reupload, _ file: File?, _ random: inout SeededGenerator) {
         switch Int.random(in: 0..<4, using: &random) {
         case 0: upload.version = max(0, upload.version + (random.chance(50) ? 1 : -1))
@@ -56,9 +56,10 @@ extension RequestPlanner {
         return (.finishAccountSwitch(id: random.chance(95) ? id : random.uuid(), missing), caller)
     }
 
-    /// Somebody who may switch accounts, at one of their devices, and to which account: a new one, or one that they left.
+    /// Chooses a person who may switch accounts, one of their devices, and the new account: a fresh one, or one that
+    /// they have left.
     ///
-    /// The last one without storage stays so.
+    /// The last person without storage stays without.
     func accountSwitch(_ random: inout SeededGenerator) -> (caller: Caller, account: Account)? {
         let sharers = cast.people.filter { !cast.activeAccount(of: $0).bringsStorage }
         let mayStay = sharers.count == 1 ? sharers.first : nil

@@ -2,10 +2,10 @@ import SyncModel
 
 /// Requests that deployed clients do not know.
 extension RequestPlanner {
-    /// Seldom a batch: one that this device has begun, or a new one.
+    /// Rarely returns a batch: one that this device has begun, or a new one.
     func batch(_ group: String, _ caller: Caller, _ random: inout SeededGenerator) -> Request.Batch? {
         let open = world.groups[group]?.batches[caller] ?? [:]
-        // Whoever has begun a batch mostly goes on with it.
+        // A device that has begun a batch usually continues it.
         guard random.chance(open.isEmpty ? 12 : 50) else { return nil }
         if random.chance(85), let uuid = random.pick(open.keys.sorted()), let known = open[uuid] {
             return Request.Batch(uuid, of: random.chance(96) ? known.count : known.count + 1)
@@ -13,7 +13,7 @@ extension RequestPlanner {
         return Request.Batch(random.uuid(), of: Int.random(in: 1...4, using: &random))
     }
 
-    /// A request of a batch that is committed, as after a lost reply.
+    /// Repeats a request of a committed batch, as after a lost reply.
     func committedMember(_ group: String, _ caller: Caller, _ random: inout SeededGenerator) -> Request? {
         let batches = (world.groups[group]?.commits[caller] ?? [:]).filter { !$0.value.members.isEmpty }
         guard let uuid = random.pick(batches.keys.sorted()), let members = batches[uuid]?.members,
@@ -60,7 +60,7 @@ extension RequestPlanner {
         return (.revokeSharingInvitation(group: group, code: code), caller)
     }
 
-    /// Somebody's number; seldom one that nobody in the group has.
+    /// The user id of a member; rarely one that no member has.
     private func anyUser(of group: String, _ random: inout SeededGenerator) -> Int? {
         let members = cast.people.filter { world.groups[group]?.members[$0] != nil }
         let person = random.chance(90) ? random.pick(members) : random.pick(cast.people)
@@ -83,7 +83,7 @@ extension RequestPlanner {
         return (.removeSharingGroupMember(selection(group, &random), user: user), caller)
     }
 
-    /// Index, at times only what has changed.
+    /// Plans an Index request, sometimes only for changes.
     func look(_ random: inout SeededGenerator) -> (request: Request, caller: Caller) {
         guard random.chance(80), let group = anyGroup(&random) else {
             return (.index(group: nil), anybody(&random))

@@ -24,7 +24,7 @@ extension RequestPlanner {
         let content = newContent(&random)
         let member = world.groups[group]?.members[caller.person]
         let storage = world.account(of: caller.person).provider.storage ?? member?.owner.flatMap(world.storage)
-        // Seldom the same new file as another device is about to commit.
+        // Rarely the same new file that another device is about to commit.
         let staged = (world.groups[group]?.staged.values.flatMap(\.keys) ?? []).sorted()
         let file = random.chance(5) ? random.pick(staged) : nil
         return Request.Upload(
@@ -48,7 +48,7 @@ extension RequestPlanner {
             undeletes: current?.isDeleted == true && random.chance(80))
     }
 
-    /// The same upload as one that this device has staged, as after a lost reply; perhaps with other bytes.
+    /// Repeats an upload that this device has staged, as after a lost reply; sometimes with different bytes.
     private func repetition(
         _ group: String, _ caller: Caller, _ random: inout SeededGenerator
     ) -> Request.Upload? {
@@ -64,7 +64,7 @@ extension RequestPlanner {
             undeletes: change.kind == .undelete)
     }
 
-    /// Makes one thing wrong.
+    /// Introduces one mistake.
     private func spoil(_ upload: inout Request.Upload, _ random: inout SeededGenerator) {
         switch Int.random(in: 0..<8, using: &random) {
         case 0: upload.version = max(0, upload.version + (random.chance(50) ? 1 : -1))
@@ -138,7 +138,7 @@ extension RequestPlanner {
         guard let (group, caller) = chosen else { return nil }
         let named = world.groups[group]?.commits[caller] ?? [:]
         if random.chance(5), let id = random.pick(named.keys.sorted()) {
-            // The same once more, as after a lost reply; seldom something else under the same name.
+            // Usually repeats the same commit, as after a lost reply; rarely uses its id for a different one.
             if random.chance(80), let again = named[id]?.request { return (again, caller) }
             return (.doneUploads(selection(group, &random), newName: nil, message: nil, commitID: id), caller)
         }

@@ -6,7 +6,7 @@ extension RequestPlanner {
         let caller = anybody(&random)
         let isUser = world.users[caller.person] != nil
         if isUser && !random.chance(30) { return nil }
-        // Somebody who is in other people's groups by invitation and names one of them is left out.
+        // Excludes groups that the person joined by invitation.
         let own = world.groups.filter { $0.value.members[caller.person].map { $0.invitation == nil } ?? false }
         var group = random.uuid()
         if isUser, random.chance(50), let again = random.pick(own.keys.sorted()) { group = again }
@@ -53,7 +53,7 @@ extension RequestPlanner {
         return (.redeemSharingInvitation(code: code, folder: folder), caller)
     }
 
-    /// A code that somebody was told; seldom one that nobody was.
+    /// A known invitation code; rarely an unknown one.
     func anyInvitation(_ random: inout SeededGenerator) -> String? {
         if random.chance(4) { return random.uuid() }
         let open = world.invitations.keys.compactMap { code(of: $0) }.sorted()

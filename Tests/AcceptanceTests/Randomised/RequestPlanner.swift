@@ -1,17 +1,17 @@
 import OpenSSLCrypto
 import SyncModel
 
-/// Thinks up the next request: mostly one that makes sense in the present state, sometimes a wrong one.
+/// Plans the next request: usually a valid one in the current state, sometimes an invalid one.
 struct RequestPlanner {
-    /// Groups that exist at the same time; more come from people who sign up.
+    /// The number of groups to maintain; sign-ups add more.
     static let wantedGroups = 3
-    /// Live files in a group.
+    /// The number of live files to maintain in a group.
     static let wantedFiles = 8
 
     let world: World
     let cast: Cast
 
-    /// What kind of request comes next.
+    /// The kind of the next request.
     enum Kind {
         case signUp, commit, upload, metadata, deletion, download, downloadMetadata, look, staged, invite, info, redeem
         case createGroup, rename, removeGroup, leave, removeUser, checkCreds, checkPrimaryCreds, registerPush, health
@@ -19,20 +19,20 @@ struct RequestPlanner {
         case reupload, finishSwitch, switchStatus
     }
 
-    /// A request and who makes it.
+    /// Plans a request and its caller.
     func next(_ random: inout SeededGenerator) -> (request: Request, caller: Caller) {
         while true {
             let kind = random.pick(weighted: weights)
             guard let (request, caller) = plan(kind, &random) else { continue }
             var next = world
-            // Of what would be refused only a part is tried.
+            // Only a part of the requests that would be rejected is sent.
             if case .refused = next.respond(to: request, from: caller, as: 0), !random.chance(30) { continue }
             return (request, caller)
         }
     }
 
     private var weights: [(weight: Int, Kind)] {
-        // Whoever is no user yet, or no longer, comes back soon.
+        // People who are not users soon sign up.
         let missing = cast.people.filter { world.users[$0] == nil }.map(cast.activeAccount)
         let areOwnersMissing = missing.contains(where: \.bringsStorage)
         let areSharersMissing = missing.contains { !$0.bringsStorage }
@@ -92,12 +92,12 @@ struct RequestPlanner {
 
     func anybody(_ random: inout SeededGenerator) -> Caller { random.pick(cast.callers) ?? cast.callers[0] }
 
-    /// A group that is or was.
+    /// A current or removed group.
     func anyGroup(_ random: inout SeededGenerator) -> String? {
         random.pick(random.chance(92) ? liveGroups : world.groups.keys.sorted())
     }
 
-    /// A group and somebody in it who may do something; sometimes somebody who may not.
+    /// A group and a member with the permission; sometimes one without.
     func place(_ random: inout SeededGenerator, needing permission: Permission) -> (group: String, caller: Caller)? {
         guard let group = anyGroup(&random) else { return nil }
         let entitled = cast.callers.filter { caller in
@@ -107,14 +107,14 @@ struct RequestPlanner {
         return (group, anybody(&random))
     }
 
-    /// The group at the version that a client knows; sometimes a wrong one.
+    /// The group at its master version; sometimes at a wrong one.
     func selection(_ group: String, _ random: inout SeededGenerator) -> Request.GroupSelection {
         let version = world.groups[group]?.masterVersion ?? 0
         if random.chance(6) { return Request.GroupSelection(group, at: max(0, version + (random.chance(50) ? 1 : -1))) }
         return Request.GroupSelection(group, at: version)
     }
 
-    /// A file that the group has, seldom one that it has not.
+    /// A file of the group; rarely an unknown one.
     func anyFile(_ group: String, _ random: inout SeededGenerator) -> String {
         let files = world.groups[group]?.files ?? [:]
         let live = files.filter { !$0.value.isDeleted }.keys.sorted()
@@ -125,7 +125,7 @@ struct RequestPlanner {
         return random.uuid()
     }
 
-    /// A token of a device at Apple's push service.
+    /// A device token for Apple's push service.
     private func pushToken(_ random: inout SeededGenerator) -> String {
         random.bytes(32).map { String($0 | 16, radix: 16) }.joined()
     }
@@ -140,7 +140,7 @@ struct RequestPlanner {
 
     // MARK: Contents
 
-    /// New bytes with their checksums; seldom more than a few kilobytes.
+    /// New bytes with their checksums; rarely more than a few kilobytes.
     func newContent(_ random: inout SeededGenerator) -> Content {
         let size =
             random.chance(2)

@@ -1,14 +1,14 @@
 import Foundation
 
-/// How the randomised test runs; set by environment variables.
+/// The settings of the randomised test, from environment variables.
 struct RunSettings {
-    /// `SYNC_RANDOM_SEED`: the seed of the first run, 1 unless set: whether a change passes must not be a matter of luck.
+    /// `SYNC_RANDOM_SEED`: the seed of the first run, by default 1, so that a change's result does not depend on luck.
     var firstSeed: UInt64
-    /// `SYNC_RANDOM_RUNS`: how many runs, each with the next seed; 1 unless set.
+    /// `SYNC_RANDOM_RUNS`: the number of runs, each with the next seed; by default 1.
     var runs: Int
-    /// `SYNC_RANDOM_OPERATIONS`: requests of each run, those not counted that only look; 2,000 unless set.
+    /// `SYNC_RANDOM_OPERATIONS`: the number of requests per run, without observations; by default 2,000.
     var operations: Int
-    /// `SYNC_RANDOM_VERBOSE`: whether each operation is printed as it is made.
+    /// `SYNC_RANDOM_VERBOSE`: whether each operation is printed immediately.
     var isVerbose: Bool
 
     static func fromEnvironment() -> RunSettings {

@@ -1,4 +1,4 @@
-/// The random numbers of a run: the same ones again for the same seed (SplitMix64, doi:10.1145/2714064.2660195).
+/// The random numbers of a run, reproducible from the seed (SplitMix64, doi:10.1145/2714064.2660195).
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -12,13 +12,14 @@ struct SeededGenerator: RandomNumberGenerator {
         return word ^ (word >> 31)
     }
 
-    /// True in so many of a hundred cases.
+    /// Returns true with a probability of `percent` percent.
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 
-    /// One of several; nil if there are none. Sort what comes from a dictionary: its order differs from run to run.
+    /// Returns a random element; nil if the collection is empty. Sort the elements of a dictionary first, since their
+    /// order differs from run to run.
     mutating func pick<C: RandomAccessCollection>(_ elements: C) -> C.Element? { elements.randomElement(using: &self) }
 
-    /// One of several, each as often as its weight says.
+    /// Returns a random element with a probability proportional to its weight.
     mutating func pick<Element>(weighted elements: [(weight: Int, Element)]) -> Element {
         var number = Int.random(in: 0..<elements.reduce(0) { $0 + $1.weight }, using: &self)
         for (weight, element) in elements {
@@ -28,10 +29,10 @@ struct SeededGenerator: RandomNumberGenerator {
         preconditionFailure("the weights are not negative")
     }
 
-    /// So many random bytes.
+    /// Returns `count` random bytes.
     mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) } }
 
-    /// A UUID in the form of the wire.
+    /// Returns a UUID in wire format.
     mutating func uuid() -> String {
         let digits = bytes(16).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true) }
         return [digits[0..<4], digits[4..<6], digits[6..<8], digits[8..<10], digits[10..<16]]

@@ -1,10 +1,10 @@
 import Foundation
 import TestSupport
 
-/// Finds out from the stack's logs when requests whose phones are gone have come to their end.
+/// Determines from the stack's logs when requests of disconnected phones have ended.
 ///
-/// nginx writes a line for each request, with its number and whether a responder had it; the responder writes one with the
-/// same number when it is done, whatever became of the phone.
+/// nginx writes a line for each request, with its id and whether it reached a responder. The responder writes a line
+/// with the same id when it has finished, even if the phone is gone.
 struct Settlement {
     private var webServer: LogTail
     private var responders: [LogTail]
@@ -12,7 +12,7 @@ struct Settlement {
     private var open: Set<String> = []
     private var seen = 0
 
-    /// Begins at the present end of the logs; nothing must be in flight.
+    /// Begins at the current end of the logs; no request may be in progress.
     init(_ server: TestServer) throws {
         metrics = try MetricsPages(server)
         let folder = URL(filePath: try server.environment.value("LOG_DIR"))
@@ -22,8 +22,8 @@ struct Settlement {
 
     /// Waits until `count` requests made since the beginning have ended.
     ///
-    /// A request that a phone drops in the very moment in which nginx or a responder takes it up leaves no line there, and
-    /// has no effect. So what has not been heard of for longer than any request takes is taken for one of these.
+    /// If a phone disconnects at the moment when nginx or a responder accepts its request, the request leaves no line
+    /// and has no effect. A request without a line for longer than any request takes is treated as such a case.
     mutating func wait(for count: Int) async throws {
         var settlement = self
         do {
@@ -31,8 +31,8 @@ struct Settlement {
                 try settlement.haveEnded(count)
             }
         } catch is NotEventually {
-            // Nothing will come of what has not begun; what has begun may take its time on a busy machine.
-            try await eventually("what responders have begun has ended", within: .seconds(60)) {
+            // Requests that have not begun will have no effect; those in progress may be slow on a busy machine.
+            try await eventually("requests in progress have ended", within: .seconds(60)) {
                 let isOver = try settlement.haveEnded(count)
                 return try isOver || settlement.nothingIsInProgress()
             }
@@ -47,7 +47,7 @@ struct Settlement {
             }
             seen += 1
             let time = line.upstream_s?.text ?? ""
-            // Empty or a dash if no responder was ever asked.
+            // Empty or a dash if the request reached no responder.
             if time.contains(where: \.isNumber) { open.insert(id) }
         }
         for index in responders.indices {
@@ -60,13 +60,13 @@ struct Settlement {
 
     private var done: Set<String> = []
 
-    /// Whether no living responder handles a request.
+    /// Whether no running responder handles a request.
     private func nothingIsInProgress() throws -> Bool {
         try metrics.samples().filter { $0.key.hasPrefix("syncd_requests_in_flight") }.values.allSatisfy { $0 == 0 }
     }
 }
 
-/// The lines that are added to a log of JSON lines.
+/// Reads the lines appended to a log of JSON lines.
 private struct LogTail {
     private let file: FileHandle
     private var rest: [UInt8] = []
@@ -86,7 +86,7 @@ private struct LogTail {
 }
 
 extension TestServer {
-    /// Waits until the database has carried out what responders asked for, also those that were killed since.
+    /// Waits until the database has finished all statements of responders, including killed ones.
     func awaitQuietDatabase() async throws {
         let question =
             "SELECT COUNT(*) FROM information_schema.processlist WHERE user LIKE 'syncd%' AND command <> 'Sleep'"
@@ -95,7 +95,7 @@ extension TestServer {
         }
     }
 
-    /// Makes work of the outbox due that was put off, perhaps for a day: a trouble meant for a phone may have met it.
+    /// Makes postponed outbox work due immediately, since a fault meant for a phone may have postponed it for a day.
     func hastenOutbox() throws {
         _ = try askDatabase("UPDATE outbox SET available_at = UTC_TIMESTAMP() WHERE lease_owner IS NULL")
     }

@@ -1,21 +1,21 @@
-/// How often what happened.
+/// The statistics of a run.
 struct Tally: CustomStringConvertible {
     var operations = 0
     var observations = 0
     var refused = 0
     var stale = 0
-    /// Downloads that went on, and those of them whose file had been replaced meanwhile.
+    /// The number of resumed downloads, and how many of their files had been replaced meanwhile.
     var resumed = 0
     var resumedAfterReplacement = 0
-    /// What phones with an address in a storage did with it.
+    /// How phones used addresses in a storage.
     var direct: [String: Int] = [:]
-    /// What became of switches of accounts that were begun.
+    /// The outcomes of account switches.
     var switches: [String: Int] = [:]
     var disturbed: [String: Int] = [:]
-    /// How long they took, with what was looked at afterwards.
+    /// The time of each disturbance, including the observations afterwards.
     var time: [String: Duration] = [:]
     var endpoints: [String: Int] = [:]
-    /// The most states between which the test could not decide.
+    /// The maximum number of states that the test could not distinguish.
     var mostPossibilities = 1
 
     var description: String {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    /// On a stack where nobody counts the requests that break a provider's rules.
+    /// Runs on a stack whose tests do not count requests that break a provider's rules.
     @Suite("syncctl doctor")
     struct DoctorTests {
         let server: TestServer
@@ -14,13 +14,13 @@ extension PrivateStackTests {
             server = try TestServer.ofStrangers()
             host = try ExaminedHost(server)
             host.arguments = ["--ignore", "sandboxInUse", "--ca-file", host.place("authorities.pem").path]
-            // In front, since some tests take the last ones away.
+            // In front, since some tests remove the last arguments.
             if ExaminedHost.hasFullDisk {
                 host.arguments = ["--ignore", "diskFilling", "--ignore", "diskFull"] + host.arguments
             }
         }
 
-        /// Breaks a host, whose nginx runs by then.
+        /// Breaks a host whose nginx is running.
         typealias Damage = @Sendable (ExaminedHost) throws -> Void
 
         private func expectFindings(
@@ -33,7 +33,7 @@ extension PrivateStackTests {
             for code in codes { #expect(report.texts[code]?.fix != nil, "\(code)", sourceLocation: location) }
         }
 
-        @Test("Nothing is found on a healthy host, and the exit status is 0")
+        @Test("On a healthy host, doctor finds nothing and exits with status 0")
         func healthy() async throws {
             _ = try server.signUpOwningUser()
             try await host.startNginx()
@@ -41,7 +41,7 @@ extension PrivateStackTests {
             try expectFindings([], notes: [])
         }
 
-        @Test("What is wrong with the configuration is the only finding", arguments: Self.configurations.keys.sorted())
+        @Test("A mistake in the configuration is the only finding", arguments: Self.configurations.keys.sorted())
         func configuration(code: String) async throws {
             try await host.startNginx()
             try Self.configurations[code]?(host)
@@ -86,7 +86,7 @@ extension PrivateStackTests {
 
         // MARK: The public address
 
-        /// Puts another nginx server in front, with these directives, and its address into the configuration.
+        /// Adds another nginx server in front, with these directives, and configures its address as the public one.
         private func putBehindProxy(_ directives: String, path: String = "") async throws {
             let port = try LocalHTTPServer { _ in }.port
             host.site.extra = """
@@ -103,7 +103,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "What a proxy in front does to requests is found by the public address",
+            "Doctor finds a proxy's changes to requests by calling the public address",
             arguments: [
                 ("underscores_in_headers on; large_client_header_buffers 4 80k;", "", []),
                 (
@@ -123,7 +123,7 @@ extension PrivateStackTests {
             try expectFindings(codes, notes: [])
         }
 
-        @Test("A public address that does not answer this host is noted: it may answer others")
+        @Test("A public address that does not answer this host is only noted, since it may answer others")
         func publicAddressUnreached() async throws {
             try await host.startNginx()
             try host.configure { $0["publicURL"] = "https://localhost:\(try LocalHTTPServer { _ in }.port)" }
@@ -131,7 +131,7 @@ extension PrivateStackTests {
             try expectFindings([], notes: ["publicAddressUnreached"])
         }
 
-        @Test("A configuration in which all roles share an account is no finding, but noted")
+        @Test("A database account shared by all roles is noted, and not a finding")
         func sharedAccount() async throws {
             try await host.startNginx()
             try host.configure("database") { $0["roles"] = nil }
@@ -142,7 +142,7 @@ extension PrivateStackTests {
         // MARK: nginx
 
         @Test(
-            "What is wrong with nginx's configuration is found before it is loaded", arguments: Self.sites.keys.sorted()
+            "A mistake in nginx's configuration is found before nginx loads it", arguments: Self.sites.keys.sorted()
         )
         func site(code: String) async throws {
             try host.makeCertificate("other")
@@ -162,7 +162,7 @@ extension PrivateStackTests {
             "certificateNotLoaded": { try $0.replaceCertificate(by: "other") },
         ]
 
-        @Test("Copies and snippets that nginx does not include are ignored, also with the certificates of others")
+        @Test("Snippets that nginx does not include, and other servers' certificates, are ignored")
         func notIncluded() async throws {
             try host.makeCertificate("snakeoil", for: "elsewhere", days: 1)
             host.site.extra = """
@@ -178,7 +178,7 @@ extension PrivateStackTests {
             try expectFindings([], notes: [])
         }
 
-        @Test("A host without nginx, and an nginx with few connections, are noted")
+        @Test("A missing nginx, and one with few connections, are noted")
         func noted() async throws {
             host.site.workerConnections = 768
             try await host.startNginx()
@@ -189,7 +189,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "What is wrong with the certificate is the only finding",
+            "A problem with the certificate is the only finding",
             arguments: [
                 ("certificateExpired", "localhost", 30, 60), ("certificateExpiring", "localhost", 10, 0),
                 ("certificateForOtherName", "other.example", 60, 0),
@@ -201,7 +201,7 @@ extension PrivateStackTests {
             try expectFindings([code])
         }
 
-        @Test("A certificate of this host's own authority is noted: it is a trial")
+        @Test("A certificate from this host's own authority is noted, since the host is a trial")
         func trial() async throws {
             let name = "var/lib/syncd/authority/localhost/server"
             try FileManager.default.createDirectory(
@@ -216,7 +216,7 @@ extension PrivateStackTests {
             try expectFindings([], notes: ["certificateOfTrial"])
         }
 
-        @Test("An expired certificate that nginx still serves is found, although its file has a new one")
+        @Test("An expired certificate that nginx still serves is found, although the file contains a new one")
         func expiredServed() async throws {
             try host.makeCertificate("new")
             try host.makeCertificate("server", days: 30, ago: 60)
@@ -226,7 +226,7 @@ extension PrivateStackTests {
             try expectFindings(["expiredCertificateServed"])
         }
 
-        @Test("A certificate of an unknown authority is a finding, until doctor is told the authority")
+        @Test("A certificate from an unknown authority is a finding unless --ca-file names the authority")
         func untrusted() async throws {
             try await host.startNginx()
             let authority = host.arguments
@@ -237,7 +237,7 @@ extension PrivateStackTests {
             try expectFindings([])
         }
 
-        @Test("nginx stopped, with another site, or without a responder behind it: each is told apart")
+        @Test("Doctor distinguishes a stopped nginx, one with another site, and one without a responder")
         func frontDoor() async throws {
             try host.writeSite()
             try expectFindings(["frontDoorClosed"])
@@ -257,7 +257,7 @@ extension PrivateStackTests {
             try expectFindings(["frontDoorUnhealthy", "responderSilent"])
         }
 
-        @Test("Where the certificate could not be had yet, setup goes on, and no link is missing")
+        @Test("If the certificate could not be obtained yet, the fix is to run setup again")
         func onlyChallenges() async throws {
             host.site.locations = "location /.well-known/acme-challenge/ { root /var/www/html; }"
             try await host.startNginx()
@@ -266,7 +266,7 @@ extension PrivateStackTests {
             #expect(try host.doctor().texts["certificateMissing"]?.fix?.hasPrefix("syncctl setup") == true)
         }
 
-        @Test("An address of the name by which nginx does not listen is found, whatever the other family says")
+        @Test("If nginx does not listen on an address of the host name, that is found even if the other family answers")
         func addressFamilies() async throws {
             try host.makeCertificate("server", for: "doctor.invalid")
             host.site.names = "doctor.invalid"
@@ -280,7 +280,7 @@ extension PrivateStackTests {
             #expect(try host.doctor().first?.contains("[::1]:\(host.port)") == true)
         }
 
-        @Test("Monitoring that sees nothing of this host is found, and that sees nothing of one role")
+        @Test("Metrics that do not answer or omit a role are found")
         func metrics() async throws {
             try await host.startNginx()
             let page = host.metrics
@@ -298,9 +298,7 @@ extension PrivateStackTests {
             try expectFindings([])
         }
 
-        @Test(
-            "Errors are JSON, too, where JSON is asked for; at a terminal, what is wrong has a colour unless nobody wants any"
-        )
+        @Test("With --json, errors are JSON; at a terminal, problems have a colour unless NO_COLOR is set")
         func forms() async throws {
             try await host.startNginx()
             let tool = try OperatorTool(server)
@@ -324,7 +322,7 @@ extension PrivateStackTests {
             #expect(!plain.contains("\u{1B}["), "\(plain)")
         }
 
-        @Test("Without the program openssl, the front door is noted as not looked at")
+        @Test("Without the openssl program, doctor notes that it did not examine the front door")
         func withoutOpenSSL() async throws {
             try await host.startNginx()
             try FileManager.default.createSymbolicLink(
@@ -339,7 +337,7 @@ extension PrivateStackTests {
         // MARK: systemd
 
         @Test(
-            "Units that failed, stopped or are not started with the host are found by systemd's word",
+            "Doctor finds units that failed, stopped or are disabled, as systemd reports them",
             arguments: [
                 ("unitFailed", "syncd-api@1.service", "loaded failed failed static"),
                 ("unitFailed", "syncd-jobs@1.service", "loaded activating auto-restart static"),
@@ -360,7 +358,7 @@ extension PrivateStackTests {
             #expect(report.texts[code]?.fix?.contains(unit) == true)
         }
 
-        @Test("A configuration or a secret that was changed after the processes had started is found")
+        @Test("A configuration or secret changed after the processes started is found")
         func unreadFiles() async throws {
             try await host.startNginx()
             try host.configure { _ in }
@@ -377,22 +375,22 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("A file that was put back with its former time is found, too, which no time of its contents tells")
+        @Test("A configuration restored with its former modification time is found")
         func fileFromBefore() async throws {
             try await host.startNginx()
-            // The secrets are those of the stack, which took longer to start.
+            // The secrets belong to the stack, which started earlier than that.
             let started = Int64(WallClock.secondsSince1970()) - 1
             try host.setUnits(
                 ExaminedHost.units.merging(["syncd-api@1.service": "loaded active running static @\(started)"]) { $1 })
             try host.configure { _ in }
-            // As `mv syncd.json.previous syncd.json` and `cp --preserve` do.
+            // Like `mv syncd.json.previous syncd.json` and `cp --preserve`.
             try FileManager.default.setAttributes(
                 [.modificationDate: Date(timeIntervalSince1970: 1_500_000_000)], ofItemAtPath: host.configuration)
 
             try expectFindings(["configurationNotLoaded"])
         }
 
-        @Test("A unit that is missing, and a host without systemd, are noted")
+        @Test("A missing unit, and a host without systemd, are noted")
         func otherUnits() async throws {
             try await host.startNginx()
             try host.setUnits(ExaminedHost.units.merging(["mariadb.service": "not-found inactive dead"]) { $1 })
@@ -404,7 +402,7 @@ extension PrivateStackTests {
 
         // MARK: The database
 
-        @Test("A database without the server's tables has another schema")
+        @Test("A database without the server's tables is reported as having a different schema")
         func schema() async throws {
             try await host.startNginx()
             let name = "doctor_\(UInt32.random(in: 0 ... .max))"
@@ -417,7 +415,7 @@ extension PrivateStackTests {
             try expectFindings(["schemaDiffers"])
         }
 
-        @Test("A column with another collation than the release has is found and named")
+        @Test("A column whose collation differs from the release is found and named")
         func columns() async throws {
             try await host.startNginx()
             func column(_ collation: String) -> String {
@@ -429,7 +427,7 @@ extension PrivateStackTests {
             try expectFindings(["columnsDiffer"])
         }
 
-        @Test("A role's account that may do too little or too much is found")
+        @Test("A role's account with too few or too many rights is found")
         func rights() async throws {
             try await host.startNginx()
             let account = try server.askDatabase(
@@ -445,7 +443,7 @@ extension PrivateStackTests {
             try expectFindings(["rightsMissing"])
         }
 
-        @Test("A sealing key that opens nothing is found, and so are tokens that no key opens")
+        @Test("A sealing key that opens no tokens is found, as are tokens that no key opens")
         func sealingKey() async throws {
             let alice = try server.signUpOwningUser()
             try await host.startNginx()
@@ -463,14 +461,14 @@ extension PrivateStackTests {
             try expectFindings(["tokensDamaged"])
         }
 
-        @Test("Jobs that stand still are found")
+        @Test("Stalled jobs are found")
         func jobs() async throws {
             let alice = try server.signUpOwningUser()
             try await host.startNginx()
             let worker = try #require(try server.processes("syncd_jobs").first)
             defer { worker.thaw() }
-            // Whoever is stopped in the middle of a transaction keeps its locks.
-            try await eventually("the worker stands still, and has no locks") {
+            // A process that is stopped during a transaction keeps its locks.
+            try await eventually("the worker is stopped and holds no locks") {
                 worker.freeze()
                 do {
                     _ = try server.askDatabase(
@@ -493,7 +491,7 @@ extension PrivateStackTests {
             try await eventually("the work is done") { try host.doctor().findings.isEmpty }
         }
 
-        @Test("Pushes that a service refuses because of our settings are found")
+        @Test("Pushes that a service rejects because of our settings are found")
         func refusedPushes() async throws {
             try await host.startNginx()
             _ = try server.askDatabase(
@@ -509,7 +507,7 @@ extension PrivateStackTests {
 
         // MARK: Backups
 
-        @Test("Backups, or copies of them, that are too old are found; a host that makes none is noted")
+        @Test("Backups and copies that are too old are found; a host without backups is noted")
         func backups() async throws {
             try await host.startNginx()
             try host.noteBackup("copied", hoursAgo: 50)
@@ -528,7 +526,7 @@ extension PrivateStackTests {
 
         // MARK: Time, names, disks
 
-        @Test("A clock that is off differs from the database's and from the providers'")
+        @Test("A wrong clock is found by comparison with the database and with the providers")
         func clock() async throws {
             try await host.startNginx()
             host.wrapper = host.clock("+90s")
@@ -538,7 +536,7 @@ extension PrivateStackTests {
             #expect(report.findings.isSubset(of: ["clockOff", "databaseClockDiffers", "secretRefused"]))
         }
 
-        @Test("A name that does not resolve is found, and one that leads elsewhere is noted")
+        @Test("A host name that does not resolve is found, and one that resolves to another host is noted")
         func names() async throws {
             try host.makeCertificate("server", for: "doctor.invalid")
             host.site.names = "doctor.invalid"
@@ -550,7 +548,7 @@ extension PrivateStackTests {
             try expectFindings([], notes: ["nameElsewhere"])
         }
 
-        @Test("A host that reaches no name server is one finding, with all names and servers that were tried")
+        @Test("An unreachable name server is one finding that lists all names tried")
         func offline() async throws {
             try host.configure { $0["sandbox"] = nil }
             host.wrapper = ["unshare", "--net"]
@@ -566,7 +564,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "A disk that is full, or nearly, is found; one that cannot be looked at is noted",
+            "A full, nearly full or read-only disk is found; one that cannot be examined is noted",
             .enabled(if: !ExaminedHost.hasFullDisk))
         func disks() async throws {
             try await host.startNginx()
@@ -585,9 +583,9 @@ extension PrivateStackTests {
             try expectFindings([], notes: ["diskUnread"])
         }
 
-        // MARK: What cannot be checked
+        // MARK: Checks that cannot run
 
-        @Test("A check that does not end is noted, and the others are reported")
+        @Test("A check that does not end is noted, and the results of the others are reported")
         func timeout() async throws {
             try await host.startNginx()
             let fifo = host.place("fifo").path
@@ -597,7 +595,7 @@ extension PrivateStackTests {
             try expectFindings([], notes: ["checkTimedOut"])
         }
 
-        @Test("What only root may examine is noted")
+        @Test("Checks that require root are noted when doctor runs as another user")
         func permissions() async throws {
             try await host.startNginx()
             try FileManager.default.setAttributes(

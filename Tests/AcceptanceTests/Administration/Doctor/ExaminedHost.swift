@@ -4,12 +4,12 @@ import SyncProtocol
 import TestSupport
 import Testing
 
-/// A host for `syncctl doctor`: the syncd and the database of a stack, behind an nginx of its own, with certificates of its
-/// own. It is healthy until a test breaks it.
+/// A host for `syncctl doctor`: a stack's syncd and database behind a separate nginx with separate certificates. It is
+/// healthy until a test breaks it.
 ///
-/// systemd does not run where the tests do, so a script says what systemctl(1) would say; Tests/HostTests has the real one.
+/// systemd is not available to these tests, so a script imitates systemctl(1); Tests/HostTests uses the real one.
 final class ExaminedHost {
-    /// What nginx is told; ``writeSite()`` writes it.
+    /// The settings of nginx; ``writeSite()`` writes them.
     struct Site {
         var names = "localhost"
         var certificate = "server"
@@ -17,28 +17,28 @@ final class ExaminedHost {
         var locations = "include syncd/syncd-locations.conf;"
         var workerConnections = 4_096
         var extra = ""
-        /// Whom nginx's processes run as.
+        /// The user that nginx's processes run as.
         var user = "root"
     }
 
     let server: TestServer
     let folder: ScratchFolder
     var site: Site
-    /// Of doctor, beside those that every run has.
+    /// Arguments of doctor, in addition to those of every run.
     var arguments: [String] = []
-    /// A program and its arguments that run doctor.
+    /// A program that runs doctor, with its arguments.
     var wrapper: [String] = []
     /// The configuration file.
     private(set) var configuration: String
     var apiSocket: String
     private let transferSocket: String
     let port: UInt16
-    /// The page of the metrics.
+    /// The address of the metrics page.
     var metrics: String
     private var nginx: ChildProcess?
     private let faketime: String
 
-    /// Prepares everything, and starts nothing.
+    /// Prepares the host without starting nginx.
     init(_ server: TestServer) throws {
         self.server = server
         folder = try ScratchFolder("doctor")
@@ -68,15 +68,15 @@ final class ExaminedHost {
 
     func place(_ name: String) -> URL { folder.url.appending(path: name) }
 
-    /// Writes a file that only root can read, unless `permissions` say something else.
+    /// Writes a file, by default readable only by root.
     func write(_ text: String, to name: String, permissions: Int = 0o600) throws {
         try Data(text.utf8).write(to: place(name))
         try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: place(name).path)
     }
 
-    // MARK: Its parts
+    // MARK: Parts
 
-    /// A certificate and its key, `NAME.pem` and `NAME.key`; those of all are trusted.
+    /// Creates a certificate and its key, `NAME.pem` and `NAME.key`, and trusts the certificate.
     func makeCertificate(_ name: String, for host: String = "localhost", days: Int = 60, ago: Int = 0) throws {
         let made = try Command(
             "/usr/bin/env",
@@ -92,7 +92,7 @@ final class ExaminedHost {
         try (known + Data(contentsOf: place("\(name).pem"))).write(to: bundle)
     }
 
-    /// Puts another certificate, and its key, into the files that nginx reads.
+    /// Replaces the certificate and key files that nginx reads.
     func replaceCertificate(by name: String, keyOf other: String? = nil) throws {
         for (ending, source) in [("pem", name), ("key", other ?? name)] {
             let file = place("\(site.certificate).\(ending)")
@@ -100,12 +100,12 @@ final class ExaminedHost {
         }
     }
 
-    /// The variables with which a program sees another time.
+    /// The environment variables that shift a program's clock.
     func clock(_ offset: String) -> [String] {
         ["LD_PRELOAD=\(faketime)", "FAKETIME=\(offset)", "FAKETIME_DONT_FAKE_MONOTONIC=1", "FAKETIME_SHARED=none none"]
     }
 
-    /// Changes the server's settings for doctor; the server that runs is as before.
+    /// Changes the server's settings as doctor reads them; the running server keeps its settings.
     func configure(_ change: (inout [String: Any]) throws -> Void) throws {
         configuration = try server.changedConfiguration(in: folder, change)
     }
@@ -126,8 +126,9 @@ final class ExaminedHost {
         "syncd.service": "loaded active exited static", "syncd-backup.timer": "loaded active waiting enabled",
     ]
 
-    /// Replaces systemctl(1) by a script that knows these units; a fifth word is when the unit's process started, such as
-    /// `@1700000000`, a sixth how often it was restarted, and a seventh when it has become active.
+    /// Replaces systemctl(1) with a script that knows these units. Optional further words: the fifth is the time when
+    /// the unit's process started, such as `@1700000000`, the sixth is the number of restarts, and the seventh is the
+    /// time when it became active.
     func setUnits(_ units: [String: String]) throws {
         let wanted = units.keys.filter { $0.hasPrefix("syncd") && $0 != "syncd.target" }.sorted()
         let paragraphs = units.sorted { $0.key < $1.key }.map { name, state in
@@ -151,7 +152,7 @@ final class ExaminedHost {
         try write("#!/bin/sh\n" + script + "\n", to: "bin/systemctl", permissions: 0o755)
     }
 
-    /// Notes a good backup (`made`), or a good copy of one (`copied`), of so many hours ago.
+    /// Records a good backup (`made`) or a good copy (`copied`) from `hoursAgo` hours ago.
     func noteBackup(_ kind: String, hoursAgo: Int64 = 1) throws {
         let takenAt = WireDate(secondsSince1970: WallClock.secondsSince1970() - hoursAgo * 3_600)
         try write(#"{"name": "b", "takenAt": "\#(takenAt)"}"#, to: "backups/\(kind).json", permissions: 0o644)
@@ -159,7 +160,7 @@ final class ExaminedHost {
 
     // MARK: nginx
 
-    /// Writes nginx's configuration; an nginx that runs keeps what it has read.
+    /// Writes nginx's configuration; a running nginx keeps the one it has read.
     func writeSite() throws {
         let temporary = ["client_body", "fastcgi", "proxy", "scgi", "uwsgi"].map {
             "\($0)_temp_path \(folder.path)/temporary-\($0);"
@@ -202,13 +203,13 @@ final class ExaminedHost {
         }
     }
 
-    /// Whether this machine's own disk is so full that doctor says so, which is nothing that a test has caused.
+    /// Whether this machine's own disk is full enough for doctor to report it, independent of any test.
     static let hasFullDisk: Bool = {
         let values = try? FileManager.default.attributesOfFileSystem(forPath: "/")
         guard let free = values?[.systemFreeSize] as? NSNumber, let size = values?[.systemSize] as? NSNumber else {
             return false
         }
-        // doctor says so below 10 %; tests and builds write meanwhile.
+        // Doctor reports less than 10 %; the margin allows for files that tests and builds write meanwhile.
         return free.doubleValue < 0.15 * size.doubleValue
     }()
 
@@ -220,24 +221,24 @@ final class ExaminedHost {
 
     // MARK: Doctor
 
-    /// In a mount namespace of its own (unshare(1)), which needs root.
+    /// Runs doctor in its own mount namespace (unshare(1)), which requires root.
     static func inNamespace(_ preparation: String) -> [String] {
         ["unshare", "--mount", "/bin/sh", "-c", "set -e; \(preparation); exec \"$@\"", "sh"]
     }
 
-    /// What doctor finds.
+    /// The result of doctor.
     struct Report {
         var status: Int32
         var output: String
-        /// Codes of what somebody has to do something about.
+        /// Codes of the findings that require action.
         var findings: Set<String>
-        /// The same, in the order in which they are reported.
+        /// The codes of the findings in the order of the report.
         var codes: [String]
-        /// The sentence of the first of them.
+        /// The text of the first finding.
         var first: String?
         /// Codes of notes.
         var notes: Set<String>
-        /// The check, by code, with the effect and the remedy.
+        /// The effect and the fix of each finding, by code.
         var texts: [String: (effect: String?, fix: String?)] = [:]
     }
 
@@ -267,10 +268,10 @@ final class ExaminedHost {
     }
 }
 
-/// A port of this machine that nobody listens at.
+/// A port of this machine that nobody listens on.
 private enum FreePort {
     static func find() throws -> UInt16 {
-        // Its listener closes when the value goes.
+        // The listener closes when the value is destroyed.
         try LocalHTTPServer { _ in }.port
     }
 }

@@ -5,14 +5,14 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    /// A connection of somebody who never closes one.
+    /// A database connection that is never closed.
     private final class HeldConnection {
         private let connection: Connection
 
         init(_ settings: ConnectionSettings) throws { connection = try Connection(settings) }
     }
 
-    /// On the stack whose processes may be killed.
+    /// Runs on the stack whose processes tests may kill.
     @Suite("syncctl doctor during an outage")
     struct OutageTests {
         private let server: TestServer
@@ -25,7 +25,7 @@ extension PrivateStackTests {
             try await host.startNginx()
         }
 
-        /// Settings of the all-powerful account, for a connection that takes what the server needs.
+        /// Settings of the administrator account, for connections that lock what the server needs.
         private var administrator: ConnectionSettings {
             get throws {
                 var settings = ConnectionSettings(
@@ -36,19 +36,19 @@ extension PrivateStackTests {
             }
         }
 
-        /// The number by which `KILL` ends a connection.
+        /// The id with which `KILL` ends a connection.
         private static func number(of connection: inout Connection) throws -> Int64 {
             var number: Int64 = 0
             try connection.query("SELECT CONNECTION_ID()") { row throws(MariaDBError) in number = try row.int(0) }
             return number
         }
 
-        @Test("Without the database, doctor names it first, and the responders that need it")
+        @Test("Without the database, doctor names it first, then the responders that need it")
         func database() async throws {
             for process in try server.processes("mariadb") { process.send(SIGKILL) }
             defer { try? server.stack?.restore() }
 
-            try await eventually("the responders have noticed it") {
+            try await eventually("the responders have noticed the outage") {
                 let report = try host.doctor()
                 return report.findings.isSuperset(of: [
                     "databaseUnavailable", "responderUnhealthy", "frontDoorUnhealthy",
@@ -57,7 +57,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("A database without room is named by its disk, also once it does not answer any more")
+        @Test("If the database's disk is full, doctor names the disk, even once the database no longer answers")
         func databaseDisk() async throws {
             let folder = try server.askDatabase("SELECT @@datadir").trimmingCharacters(in: .whitespacesAndNewlines)
             #expect(try host.doctor().findings.isEmpty)
@@ -66,13 +66,13 @@ extension PrivateStackTests {
 
             host.wrapper = ExaminedHost.inNamespace(
                 "mount -t tmpfs -o size=200m none \(folder); head -c 199M /dev/zero >\(folder)/ibdata1")
-            try await eventually("the disk is named") { try host.doctor().codes.first == "diskFull" }
+            try await eventually("doctor names the disk") { try host.doctor().codes.first == "diskFull" }
             let report = try host.doctor()
             #expect(report.findings.contains("databaseUnavailable"), "\(report.output)")
             #expect(report.texts["diskFull"]?.fix?.contains("mount -o remount,size=") == true, "\(report.output)")
         }
 
-        @Test("A full memory file system of the counters is no disk, and stops nobody; the advice heals it")
+        @Test("If the counters' memory file system is full, the server keeps working, and the suggested fix works")
         func countersDisk() async throws {
             let counters = try server.environment.value("STACK_DIR") + "/counters"
             try FileManager.default.createDirectory(atPath: counters, withIntermediateDirectories: true)
@@ -93,7 +93,9 @@ extension PrivateStackTests {
             #expect(try host.doctor().findings.isEmpty)
         }
 
-        @Test("When another program has all of the database's connections, it is named, and what ends them heals")
+        @Test(
+            "If another program holds all database connections, doctor names it, and the suggested command frees them"
+        )
         func connections() async throws {
             let database = try server.environment.value("DB_NAME")
             let maximum = try server.askDatabase("SELECT @@max_connections").trimmingCharacters(
@@ -123,7 +125,7 @@ extension PrivateStackTests {
             try await eventually("the server is well again") { try host.doctor().findings.isEmpty }
         }
 
-        @Test("A table that somebody has locked is found, also if the server only reads it at the moment")
+        @Test("A locked table is found, even if the server is only reading it at the moment")
         func lockedTable() async throws {
             var holder = try Connection(administrator)
             let number = try Self.number(of: &holder)
@@ -138,7 +140,7 @@ extension PrivateStackTests {
             try await eventually("the server is well again") { try host.doctor().findings.isEmpty }
         }
 
-        @Test("A database that has stopped in the middle of everything is named within ten seconds")
+        @Test("A suspended database is named within ten seconds")
         func frozenDatabase() async throws {
             for process in try server.processes("mariadb") { process.freeze() }
             defer { for process in (try? server.processes("mariadb")) ?? [] { process.thaw() } }
@@ -149,7 +151,7 @@ extension PrivateStackTests {
             #expect(report.codes.first == "databaseUnavailable", "\(report.output)")
         }
 
-        @Test("A sandbox that is stopped is one finding, and not one for each provider")
+        @Test("A stopped sandbox is one finding, not one per provider")
         func sandbox() async throws {
             for process in try server.processes("sandbox") { process.freeze() }
             defer { for process in (try? server.processes("sandbox")) ?? [] { process.thaw() } }
@@ -159,7 +161,7 @@ extension PrivateStackTests {
             #expect(report.texts["sandboxSilent"]?.fix?.hasPrefix("systemctl start syncsandbox.socket") == true)
         }
 
-        @Test("A server that is closed on purpose is told first, with what opens it")
+        @Test("Maintenance is reported first, with the command that ends it")
         func maintenance() throws {
             let tool = try OperatorTool(server)
             let folder = host.place("maintenance").path
@@ -182,7 +184,7 @@ extension PrivateStackTests {
             #expect(try host.doctor().findings.isEmpty)
         }
 
-        @Test("HealthCheck stays 200 and tells a read-only server from a closed one; so do the metrics")
+        @Test("HealthCheck stays 200 and, like the metrics, distinguishes a read-only server from a closed one")
         func availability() async throws {
             let metrics = try MetricsPages(server)
             let tool = try OperatorTool(server)
@@ -192,24 +194,24 @@ extension PrivateStackTests {
                 let isCounted = try sample.map { try metrics.samples()[$0] == 1 } ?? true
                 return reply.status == 200 && reply.json?.availability?.text == availability && isCounted
             }
-            try await eventually("everything is taken") { try isHealthy("full") }
+            try await eventually("the server accepts everything") { try isHealthy("full") }
 
             _ = try server.askDatabase("SET GLOBAL read_only = 1")
             defer { _ = try? server.askDatabase("SET GLOBAL read_only = 0") }
-            try await eventually("it is read-only") { try isHealthy("readOnly", "syncd_database_read_only") }
+            try await eventually("the server is read-only") { try isHealthy("readOnly", "syncd_database_read_only") }
             #expect(try alice.upload(TestFile("no"), masterVersion: 0).status == 503)
-            try await eventually("the refused change is counted") {
+            try await eventually("the rejected change is counted") {
                 try metrics.samples()[#"syncd_refused_writes_total{role="transfer"}"#] ?? 0 > 0
             }
             _ = try server.askDatabase("SET GLOBAL read_only = 0")
-            try await eventually("everything is taken again") { try isHealthy("full") }
+            try await eventually("the server accepts everything again") { try isHealthy("full") }
 
             _ = try tool.run("maintenance", "on", "Back at noon.")
             defer { _ = try? tool.run("maintenance", "off") }
-            try await eventually("it is closed") { try isHealthy("maintenance", "syncd_maintenance") }
+            try await eventually("the server is closed") { try isHealthy("maintenance", "syncd_maintenance") }
             #expect(try tool.json("maintenance", "status").allHosts?["text"]?.text == "Back at noon.")
             _ = try tool.run("maintenance", "off")
-            try await eventually("it is open") { try isHealthy("full") }
+            try await eventually("the server is open") { try isHealthy("full") }
 
             let folder = try server.environment.value("STACK_DIR") + "/maintenance"
             let here = ["--this-host", "--maintenance-folder", folder]
@@ -218,10 +220,10 @@ extension PrivateStackTests {
             try await eventually("this host is closed") { try isHealthy("maintenance", "syncd_maintenance_this_host") }
             #expect(try tool.run(["maintenance", "status"] + here).output == "CLOSED    on this host: Moving.\n")
             _ = try tool.run(["maintenance", "off"] + here)
-            try await eventually("it is open") { try isHealthy("full") }
+            try await eventually("the server is open") { try isHealthy("full") }
         }
 
-        @Test("A database that is read only is named, and accepts changes after what doctor says to do")
+        @Test("A read-only database is named, and accepts changes after the suggested fix")
         func readOnly() throws {
             _ = try server.askDatabase("SET GLOBAL read_only = 1")
             defer { _ = try? server.askDatabase("SET GLOBAL read_only = 0") }
@@ -235,7 +237,7 @@ extension PrivateStackTests {
             #expect(try host.doctor().findings.isEmpty)
         }
 
-        @Test("A database all of whose connections others hold is named, and is well once some of them have ended")
+        @Test("If other programs hold all database connections, doctor says so, and the server recovers once some end")
         func full() async throws {
             let most = try #require(Int64(server.askDatabase("SELECT @@max_connections")))
             var free: Int64 = 0
@@ -264,7 +266,7 @@ extension PrivateStackTests {
             try await eventually("the server is well again") { try host.doctor().findings.isEmpty }
         }
 
-        @Test("If nginx's user may not connect to a socket, that is named before the 502")
+        @Test("If nginx's user may not connect to a socket, doctor names the socket before the 502")
         func denied() async throws {
             host.stopNginx()
             host.site.user = "www-data"
@@ -284,7 +286,8 @@ extension PrivateStackTests {
                 "\(report.output)")
         }
 
-        /// Opens the folder of the stack's sockets as a package's is, which only its owner could enter, and the other socket.
+        /// Lets others enter the folder of the stack's sockets, as on a package's host, and connect to the other
+        /// socket.
         private func letOthersEnter() throws {
             let folder = URL(filePath: host.apiSocket).deletingLastPathComponent()
             let transfer = try server.environment.value("TRANSFER_SOCKET")
@@ -293,7 +296,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("If nginx's user may not enter the socket's folder, what doctor says to do lets it in")
+        @Test("If nginx's user may not enter the socket's folder, the suggested fix lets it in")
         func deniedFolder() async throws {
             host.stopNginx()
             host.site.user = "www-data"
@@ -307,7 +310,7 @@ extension PrivateStackTests {
             let mode = try #require(files.attributesOfItem(atPath: socket)[.posixPermissions])
             try files.setAttributes([.posixPermissions: 0o666], ofItemAtPath: socket)
             defer { try? files.setAttributes([.posixPermissions: mode], ofItemAtPath: socket) }
-            // The same socket by another name.
+            // The same socket under another path.
             try files.linkItem(atPath: socket, toPath: folder + "/api.sock")
             host.apiSocket = folder + "/api.sock"
             host.site.apiSocket = host.apiSocket
@@ -324,7 +327,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "A connection that locks what the server needs is named with its number, and its end heals the server",
+            "Doctor names a connection that locks what the server needs, and the server recovers once it ends",
             arguments: ["FLUSH TABLES WITH READ LOCK", "SELECT COUNT(*) FROM sharing_groups FOR UPDATE"])
         func locks(statement: String) async throws {
             var holder = try Connection(administrator)
