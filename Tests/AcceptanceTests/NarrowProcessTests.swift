@@ -34,6 +34,23 @@ extension PrivateStackTests {
             #expect(asked.filter { $0.hasPrefix("/drive/v3/files/") }.count >= 16)
         }
 
+        @Test("The complete life cycle of a file violates no rule of the providers")
+        func noViolations() throws {
+            let alice = try server.signUpOwningUser()
+            let bob = try alice.newMember(.write)
+            var file = TestFile(randomBytes: 900_000)
+            file.mimeType = "text/plain"
+            try alice.publish(file, masterVersion: 1)
+            file = file.next("next")
+            try bob.publish(file, masterVersion: 2)
+            try server.sandbox.expireAccessTokens(of: alice.account, .server)
+            expectDownload(try bob.download(file, masterVersion: 3), of: file)
+            expectError(try bob.upload(TestFile(), masterVersion: 3, overriding: ["checkSum": file.checkSum]), 422)
+
+            let violations = try server.sandbox.violations()
+            #expect(violations.isEmpty, "\(violations)")
+        }
+
         // MARK: allowDropboxBareTokens is false
 
         private func withCode(_ user: TestUser, _ code: String?) -> TestUser {
