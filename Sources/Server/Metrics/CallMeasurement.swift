@@ -1,5 +1,35 @@
 public import HTTPTransport
 
+/// Reports each call with its outcome and duration, except early calls that were withheld, since the same call follows.
+public struct CallMeasurement: TransportDecorator {
+    private let report: @Sendable (ProviderCall, ProviderCall.Outcome, Duration) -> Void
+
+    public init(report: @escaping @Sendable (ProviderCall, ProviderCall.Outcome, Duration) -> Void) {
+        self.report = report
+    }
+
+    /// A call in progress.
+    public struct Call {
+        fileprivate var call: ProviderCall
+        fileprivate var isEarly: Bool
+        fileprivate var start: ContinuousClock.Instant
+    }
+
+    public func begin(_ request: OutgoingRequest, by deadline: Deadline) -> Call {
+        Call(call: request.call, isEarly: request.isEarly, start: .now)
+    }
+
+    public func ended(_ call: Call, _ result: CallResult) {
+        if call.isEarly, result.isWithheld { return }
+        let outcome: ProviderCall.Outcome =
+            switch result {
+            case .replied(let head, body: _): .init(status: head.status)
+            case .failed(let error, head: _): .init(error)
+            }
+        report(call.call, outcome, call.start.duration(to: .now))
+    }
+}
+
 extension ProviderCall {
     /// How it ended.
     public enum Outcome: String, Sendable, CaseIterable {
@@ -52,35 +82,5 @@ extension ProviderCall.Outcome {
         case .withheld: self = .withheld
         case .replyTooLarge, .cancelled, .refused, .forbiddenAddress: self = .aborted
         }
-    }
-}
-
-/// Reports each call with its outcome and duration, except early calls that were withheld, since the same call follows.
-public struct CallMeasurement: TransportDecorator {
-    private let report: @Sendable (ProviderCall, ProviderCall.Outcome, Duration) -> Void
-
-    public init(report: @escaping @Sendable (ProviderCall, ProviderCall.Outcome, Duration) -> Void) {
-        self.report = report
-    }
-
-    /// A call in progress.
-    public struct Call {
-        fileprivate var call: ProviderCall
-        fileprivate var isEarly: Bool
-        fileprivate var start: ContinuousClock.Instant
-    }
-
-    public func begin(_ request: OutgoingRequest, by deadline: Deadline) -> Call {
-        Call(call: request.call, isEarly: request.isEarly, start: .now)
-    }
-
-    public func ended(_ call: Call, _ result: CallResult) {
-        if call.isEarly, result.isWithheld { return }
-        let outcome: ProviderCall.Outcome =
-            switch result {
-            case .replied(let head, body: _): .init(status: head.status)
-            case .failed(let error, head: _): .init(error)
-            }
-        report(call.call, outcome, call.start.duration(to: .now))
     }
 }
