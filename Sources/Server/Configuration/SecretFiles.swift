@@ -1,6 +1,7 @@
-internal import Glibc
+import Glibc
 import Posix
 import Providers
+public import SyncProtocol
 
 /// Finds the files that hold secrets.
 ///
@@ -60,4 +61,14 @@ struct SecretFiles {
         while let last = bytes.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { bytes.removeLast() }
         return Secret(String(decoding: bytes, as: UTF8.self))
     }
+}
+
+/// A secret that a setting refers to by file.
+public struct SecretFile: Equatable, Sendable {
+    /// The setting whose value it is, such as `database.password`.
+    public var setting: String
+    /// As written in the configuration: an absolute path, or a name below /etc/syncd/secrets.
+    public var name: String
+    /// The roles that need it. syncctl, which runs as root, reads all.
+    public var readers: Set<ServerRole>
 }

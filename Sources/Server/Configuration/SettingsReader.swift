@@ -1,5 +1,5 @@
 import HTTPTransport
-internal import MariaDB
+import MariaDB
 import OpenSSLCrypto
 import Posix
 import Providers
