@@ -2,6 +2,7 @@ import Configuration
 import HTTPTransport
 import Logging
 import Posix
+import Providers
 import SyncService
 import Vault
 
@@ -40,6 +41,55 @@ struct JobsLoop: Sendable {
         } catch {
             logger.warning("Jobs are paused by an error", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
             return Self.pauseAfterError
+        }
+    }
+}
+
+/// The main loop of a thread of the `jobs` role that moves contents after account switches.
+struct MoveLoop: Sendable {
+    private static let idlePause: Duration = .seconds(1)
+    private static let pauseAfterError: Duration = .seconds(2)
+
+    let mover: ContentMover
+    let makeTransport: @Sendable () -> Transport
+    /// Moves pause while the server is closed.
+    let maintenance: MaintenanceWatch
+    let logger: Logger
+
+    func run(by worker: Worker) {
+        while !worker.isToEnd {
+            worker.begin()
+            let pause = step(worker)
+            worker.end()
+            if let pause { Pause.sleep(pause) }
+        }
+    }
+
+    /// Moves one file; returns how long to wait for more.
+    private func step(_ worker: Worker) -> Duration? {
+        guard maintenance.notice == nil else { return Self.idlePause }
+        do {
+            let isBusy = try mover.run(
+                transport: makeTransport(),
+                goesOn: {
+                    worker.progress()
+                    return !worker.isToEnd
+                })
+            return isBusy ? nil : Self.idlePause
+        } catch {
+            logger.warning("Moves are paused by an error", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+            return Self.pauseAfterError
+        }
+    }
+}
+
+extension PushServices {
+    /// The configured push services; those whose key this process lacks are used by other processes.
+    /// - Parameter now: seconds since 1970.
+    init(_ configuration: ServerConfiguration, now: @escaping @Sendable () -> Int64) {
+        self.init()
+        for offer in Company.pushes {
+            if let values = configuration.push[offer.section] { offer.install(values, &self, now) }
         }
     }
 }

@@ -1,4 +1,5 @@
-internal import Posix
+import Posix
+import Synchronization
 
 /// The directory in which the processes of a host keep their numbers, one file each.
 ///
@@ -129,5 +130,115 @@ struct MetricsDirectory: Sendable {
             try new.write(bytes.span, at: 0)
         }
         try Directory.rename(fresh, to: file)
+    }
+}
+
+/// The position of each number of each metric in a process's file.
+struct MetricsLayout: Sendable {
+    let families: [MetricFamily]
+    /// The first number of each family.
+    let bases: [Int]
+    /// The number of values of each family's second and third label (1 if it has fewer labels), and its width.
+    private let strides: [(second: Int, third: Int, width: Int)]
+    /// The total number of numbers.
+    let count: Int
+    /// Distinguishes layouts.
+    let digest: UInt64
+    private let keyList = KeyList()
+
+    init(_ families: [MetricFamily]) {
+        self.families = families
+        var bases: [Int] = []
+        var count = 0
+        var digest: UInt64 = 0xcbf2_9ce4_8422_2325
+        for family in families {
+            bases.append(count)
+            count += family.labels.map(\.values.count).reduce(family.width, *)
+            let labels = family.labels.map { "\($0.name)=\($0.values.joined(separator: ","))" }
+            // FNV-1a.
+            for byte in "\(family.name) \(family.kind) \(labels.joined(separator: " "))\n".utf8 {
+                digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3
+            }
+        }
+        self.bases = bases
+        self.count = count
+        self.digest = digest
+        strides = families.map { family in
+            let counts = family.labels.map(\.values.count)
+            precondition(counts.count <= 3, "index(_:_:_:_:) supports three labels")
+            return (counts.count > 1 ? counts[1] : 1, counts.count > 2 ? counts[2] : 1, family.width)
+        }
+    }
+
+    /// A textual key for each number, the same in every version of the server that has the number. Computed when first
+    /// needed, not when a process starts.
+    var keys: [String] {
+        keyList.made.withLock { made in
+            if made.isEmpty { made = families.flatMap(Self.keys) }
+            return made
+        }
+    }
+
+    private final class KeyList: Sendable {
+        let made = Mutex<[String]>([])
+    }
+
+    private static func keys(of family: MetricFamily) -> [String] {
+        // For a gauge, the numbers of processes that have ended are dropped.
+        let mark = family.kind == .gauge ? "g " : "c "
+        return family.combinations.flatMap { labels in
+            let series = "\(mark)\(family.name){\(labels)}"
+            return switch family.kind {
+            case .counter, .gauge: [series]
+            case .histogram(let bounds): bounds.map { "\(series) \($0)" } + ["\(series) more", "\(series) sum"]
+            }
+        }
+    }
+
+    /// The index at which a family's combination of label values begins. Each value is given by its position; 0 for
+    /// labels that the family does not have.
+    func index(_ family: Int, _ first: Int, _ second: Int, _ third: Int) -> Int {
+        let stride = strides[family]
+        return bases[family] + ((first * stride.second + second) * stride.third + third) * stride.width
+    }
+}
+
+/// The counts of ended processes, as text: a line `in NAME` for each included file that still exists, and a line `VALUE
+/// KEY` for each counter.
+struct Totals {
+    /// Files whose numbers the counters include.
+    var contents: Set<String> = []
+    /// By the keys of ``MetricsLayout``; unknown keys are kept.
+    var counters: [String: UInt64] = [:]
+
+    /// Empty if the file does not exist.
+    /// - Throws: ``PosixError`` if it cannot be read.
+    init(readingFrom path: String) throws(PosixError) {
+        let text: [UInt8]
+        do { text = try TextFile.read(path) } catch {
+            guard error.isAbsence else { throw error }
+            return
+        }
+        for line in text.split(separator: UInt8(ascii: "\n")) {
+            let parts = line.split(separator: UInt8(ascii: " "), maxSplits: 1)
+            guard parts.count == 2 else { continue }
+            let first = String(decoding: parts[0], as: UTF8.self)
+            let second = String(decoding: parts[1], as: UTF8.self)
+            if first == "in" { contents.insert(second) } else if let value = UInt64(first) { counters[second] = value }
+        }
+    }
+
+    /// Adds the counters of a process; `keys` name its numbers.
+    mutating func add(_ numbers: SharedNumbers, _ keys: [String]) {
+        for (index, key) in keys.enumerated() where key.hasPrefix("c ") {
+            guard MetricsDirectory.headCount + index < numbers.count else { return }
+            let value = numbers.value(at: MetricsDirectory.headCount + index)
+            if value > 0 { counters[key, default: 0] &+= value }
+        }
+    }
+
+    var text: String {
+        (contents.sorted().map { "in \($0)" } + counters.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" })
+            .map { $0 + "\n" }.joined()
     }
 }

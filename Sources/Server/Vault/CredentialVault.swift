@@ -232,3 +232,17 @@ public struct CredentialVault: Sendable {
         try sealer.seal(credentials, for: .code(key))
     }
 }
+
+/// A user has switched to another account since their record was read: an operation begun with the former account
+/// cannot continue, but can be restarted with the current one.
+public struct AccountSwitched: Error {
+    public init() {}
+}
+
+/// The user who owns the storage has been removed. This is not a revoked authorization: there is no longer a user to
+/// authorize.
+///
+/// Occurs as the cause of ``CloudStorageError/localFailure(_:)``.
+public struct OwnerRemoved: Error, Equatable {
+    public init() {}
+}

@@ -1,0 +1,110 @@
+import Store
+import SyncProtocol
+
+/// Creates a sharing group with the caller as its admin.
+///
+/// A repeated request finds the group that the first one created, and gets the same reply.
+struct CreateSharingGroupEndpoint: Endpoint {
+    /// - Throws: ``EndpointError/owningAccountRequired``, ``EndpointError/groupExists``, a reached quota.
+    func respond(
+        to request: CreateSharingGroupRequest, from caller: SignedInUser, in context: RequestContext
+    ) throws -> EndpointReply {
+        guard caller.record.accountType.cloudStorageType != nil else { throw EndpointError.owningAccountRequired }
+        do {
+            try context.store.transaction { session in
+                // An exclusive lock, so that the caller's groups can be counted.
+                guard try session.lockUser(caller.userID) else { throw EndpointError.userUnknown }
+                try session.addGroup(
+                    request.sharingGroupUUID, name: request.sharingGroupName, creator: caller.userID, at: context.now)
+                try context.checkGroups(of: caller.userID, in: &session)
+                try context.use(.groupsPerHour, of: caller.person, in: &session)
+            }
+        } catch StoreError.alreadyExists {
+            let existing = try context.store.withSession { session in
+                try session.membership(of: caller.userID, in: request.sharingGroupUUID)
+            }
+            guard let existing, existing.permission == .admin, existing.invitation == nil else {
+                throw EndpointError.groupExists
+            }
+        }
+        return .json(EmptyResponse())
+    }
+}
+
+extension CreateSharingGroupRequest: ServedRequest {
+    typealias Handler = CreateSharingGroupEndpoint
+}
+
+/// Renames a sharing group.
+///
+/// A repeated request is stale, since the first one has advanced the master version.
+struct UpdateSharingGroupEndpoint: Endpoint {
+    func respond(
+        to request: UpdateSharingGroupRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
+        let change = GroupChange(
+            group: request.sharingGroupUUID, masterVersion: request.masterVersion, caller: caller, context: context)
+        let response = try change.make(isRenaming: true) { session, member, _ in
+            try session.rename(member.groupID, to: request.sharingGroupName)
+        }
+        return .json(response)
+    }
+}
+
+extension UpdateSharingGroupRequest: ServedRequest {
+    typealias Handler = UpdateSharingGroupEndpoint
+}
+
+/// Ends a sharing group for all its members; the files stay in their owners' storage.
+///
+/// On a repeated request the caller is no longer a member.
+struct RemoveSharingGroupEndpoint: Endpoint {
+    func respond(
+        to request: RemoveSharingGroupRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
+        let change = GroupChange(
+            group: request.sharingGroupUUID, masterVersion: request.masterVersion, caller: caller, context: context)
+        let response = try change.make { session, member, version in
+            try session.endGroup(member.groupID, as: version, at: context.now)
+        }
+        return .json(response)
+    }
+}
+
+extension RemoveSharingGroupRequest: ServedRequest {
+    typealias Handler = RemoveSharingGroupEndpoint
+}
+
+/// A change to a sharing group itself, under the rules common to all such changes.
+///
+/// Comparing and advancing the version and the change itself are one transaction: of two changes from the same master
+/// version one succeeds, and the other gets the current version. A repeated request is therefore stale, or its caller
+/// is no longer a member.
+struct GroupChange {
+    let group: SharingGroupUUID
+    let masterVersion: MasterVersion
+    let caller: GroupCaller
+    let context: RequestContext
+
+    /// Advances the master version and runs `body` with the new version; schedules owners' index pages.
+    /// - Parameter isRenaming: whether `body` changes the group's name.
+    /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``, ``StoreError``.
+    func make(
+        isRenaming: Bool = false, _ body: (inout StoreSession, Member, MasterVersion) throws -> Void
+    ) throws -> MasterVersionCheckedResponse {
+        try context.store.transaction { session in
+            let read = try caller.member(of: group, using: &session)
+            switch try session.advanceMasterVersion(of: read.groupID, from: masterVersion) {
+            case .stale(let current):
+                _ = try caller.member(read, lockedAt: current, using: &session)
+                return .stale(current: current)
+            case .advanced(let version):
+                let member = try caller.member(read, lockedAt: masterVersion, using: &session)
+                try body(&session, member, version)
+                try context.scheduleIndexPages(
+                    ofChangesIn: member.groupID, as: version, isRenamed: isRenaming, using: &session)
+                return .accepted
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+public import Logging
+public import Store
+import SyncProtocol
+import Synchronization
+import Vault
+
+/// Reports that this process and its database work, and whether the server accepts changes or is closed.
+///
+/// The process already knows whether changes are possible and whether maintenance is on; it does not ask the database.
+///
+/// Reads only; may be repeated.
+struct HealthCheckEndpoint: Endpoint {
+    /// - Throws: ``StoreError/unavailable(_:)`` if the database does not respond: load balancers should see that.
+    func respond(
+        to request: HealthCheckRequest, from caller: Anyone, in context: RequestContext
+    ) throws -> EndpointReply {
+        try context.store.check()
+        let uptime = context.services.uptime().components
+        let availability: HealthCheckResponse.Availability =
+            if context.services.maintenance?.notice != nil || context.head.isHostClosed {
+                .maintenance
+            } else if context.services.maintenance?.isReadOnly == true || context.store.writes.areRefused {
+                .readOnly
+            } else {
+                .full
+            }
+        return .json(
+            HealthCheckResponse(
+                currentServerDateTime: context.now,
+                serverUptime: Double(uptime.seconds) + Double(uptime.attoseconds) / 1e18,
+                deployedGitTag: context.services.settings.serverVersion, availability: availability))
+    }
+}
+
+extension HealthCheckRequest: ServedRequest {
+    typealias Handler = HealthCheckEndpoint
+}
+
+/// Pages in plain text that are not endpoints of the protocol. The web server serves the pages for the host's own
+/// monitoring on loopback only; ``failover`` is public.
+public enum OperatorPage: String, Sendable {
+    /// Whether this process accepts requests at all. Does not query the database, since a restart would not repair
+    /// that.
+    case live
+    /// Whether requests would succeed: the database responds and has the right schema. A process that is stopping
+    /// accepts no more requests, so it does not report itself as ready.
+    case ready
+    /// Metrics for Prometheus.
+    case metrics
+    /// The text that deployed apps fetch and show after a 503.
+    case failover
+}
+
+extension Router {
+    /// The text for a 503 without an announcement.
+    private static let unannounced = "The service is not available at the moment. Please try again later."
+
+    /// Answers a request for an operator's page, in plain text.
+    /// - Parameter metrics: content type and text of the metrics; `nil` if none are collected.
+    public func answer(
+        _ page: OperatorPage, on connection: any ClientConnection,
+        metrics: () throws -> (contentType: String, text: [UInt8])?
+    ) {
+        do {
+            do {
+                var contentType = "text/plain; charset=utf-8"
+                var body = Array("\(page.rawValue)\n".utf8)
+                switch page {
+                case .live: break
+                case .ready: try checkStore()
+                case .failover: body = Array((maintenanceText ?? Self.unannounced).utf8)
+                case .metrics:
+                    guard let numbers = try metrics() else { throw EndpointError.endpointUnknown }
+                    (contentType, body) = numbers
+                }
+                try send(200, contentType, body, on: connection)
+            } catch let gone as ClientGone {
+                throw gone
+            } catch {
+                let response = ErrorResponse(for: error)
+                try send(
+                    response.status, "text/plain; charset=utf-8", Array("\(response.code.rawValue)\n".utf8),
+                    on: connection)
+            }
+            connection.finish()
+        } catch {
+            connection.abandon()
+        }
+    }
+
+    private func send(
+        _ status: Int, _ contentType: String, _ body: [UInt8], on connection: any ClientConnection
+    ) throws(ClientGone) {
+        try connection.start(
+            status: status,
+            headers: [
+                (name: "content-type", value: contentType), (name: "content-length", value: "\(body.count)"),
+                (name: "cache-control", value: "no-store"),
+            ])
+        try connection.write(body.span)
+    }
+}
+
+/// The announcement of maintenance as known to a process, which keeps it while the database does not answer.
+public final class MaintenanceWatch: Sendable {
+    /// How often to ask the database, and thus the longest time until an announcement takes effect.
+    public static let interval: Duration = .milliseconds(500)
+
+    private let store: MetadataStore
+    private let logger: Logger
+    private let seen = Mutex<(notice: MaintenanceNotice?, isReadOnly: Bool)>((nil, false))
+
+    public init(store: MetadataStore, logger: Logger) {
+        self.store = store
+        self.logger = logger
+    }
+
+    /// The announcement in force; `nil` if the server is open.
+    public var notice: MaintenanceNotice? { seen.withLock { $0.notice } }
+
+    /// Whether the database refuses changes.
+    public var isReadOnly: Bool { seen.withLock { $0.isReadOnly } }
+
+    /// Asks the database.
+    public func refresh() {
+        let now: (notice: MaintenanceNotice?, isReadOnly: Bool)
+        do {
+            now = try store.withSession { (try $0.maintenanceNotice(), try $0.isReadOnly()) }
+        } catch { return }
+        let former = seen.withLock { seen in
+            defer { seen = now }
+            return seen
+        }
+        if former.isReadOnly != now.isReadOnly {
+            logger.warning(
+                now.isReadOnly ? "The database is read-only: changes fail" : "The database accepts changes again")
+        }
+        let notice = now.notice
+        guard (former.notice == nil) != (notice == nil) else { return }
+        if let notice {
+            logger.notice("Closed for maintenance", metadata: .keyed([.reason: "\(notice.text)"]))
+        } else {
+            logger.notice("Open again after maintenance")
+        }
+    }
+}

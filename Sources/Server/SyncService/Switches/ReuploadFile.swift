@@ -1,0 +1,162 @@
+import Providers
+import Store
+import SyncProtocol
+
+/// Streams the bytes of a version that waits for them into the owner's current storage; the file can be downloaded
+/// again at once.
+///
+/// With the header `Upload-Length` and no body, it begins an upload in pieces (``AppendToUploadEndpoint``).
+struct ReuploadFileEndpoint: TransferEndpoint {
+    func admit(_ request: ReuploadFileRequest, from caller: GroupCaller, in context: RequestContext) throws {
+        _ = try announcedLength(in: context)
+        _ = try caller.member(of: request.sharingGroupUUID, in: context.store)
+    }
+
+    private func announcedLength(in context: RequestContext) throws(EndpointError) -> Int64 {
+        let length = context.head.beginsPieces ? try context.head.byteCount(.uploadLength) : context.head.contentLength
+        guard let length else { throw .lengthRequired }
+        let maximum = context.services.settings.maximumUploadBytes
+        guard length <= maximum else { throw .bodyTooLarge(maximumBytes: maximum) }
+        return length
+    }
+
+    func respond(
+        to request: ReuploadFileRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
+        let length = try announcedLength(in: context)
+        let reupload = Reupload(request: request, caller: caller, context: context)
+        let plan: ReuploadPlan
+        switch try reupload.check(ofBytes: length) {
+        case .answered(let response): return .header(response)
+        case .upload(let decided): plan = decided
+        }
+        if context.head.beginsPieces {
+            let beginning = try UploadBeginning(context)
+            let upload = try beginning.upload(
+                asking: UploadPurpose.reupload(request).stored, by: plan.member, ofBytes: length)
+            return beginning.reply(ReuploadFileResponse.created(upload.uploadUUID), to: upload)
+        }
+        let upload = try Upload.begin(
+            name: plan.name, mimeType: request.mimeType, length: length, of: plan.checkSum, knownBy: plan.identity,
+            in: plan.owner, for: plan.member.user, context: context)
+        do {
+            let content = try upload.run()
+            context.restartClock()
+            let response = try reupload.store(content, from: upload.intent, plan)
+            if response != .stored { upload.intent.giveUp() }
+            return .header(response)
+        } catch {
+            upload.intent.giveUp()
+            throw error
+        }
+    }
+}
+
+extension ReuploadFileRequest: AdmittedRequest {
+    typealias Handler = ReuploadFileEndpoint
+}
+
+extension RequestHead {
+    /// Whether the request announces bytes that other requests will send.
+    fileprivate var beginsPieces: Bool { header(.uploadLength) != nil }
+}
+
+/// Restores the bytes of a version that waits for them.
+///
+/// The bytes must match everything known of the version: the stored checksum, in the flavour of the version's former
+/// storage, and SHA-256 where it is known. Version, dates and master version do not change. If the same version is
+/// uploaded several times, even at the same moment, the first upload wins; the others discard only their own objects.
+struct Reupload {
+    enum Check {
+        case answered(ReuploadFileResponse)
+        case upload(ReuploadPlan)
+    }
+
+    let request: ReuploadFileRequest
+    let caller: GroupCaller
+    let context: RequestContext
+
+    /// The checks before the first byte is sent.
+    func check(ofBytes length: Int64) throws -> Check {
+        guard let fileExtension = context.services.settings.mimeTypes.fileExtension(for: request.mimeType) else {
+            throw EndpointError.unknownMIMEType
+        }
+        return try context.store.snapshot { session in
+            let member = try caller.member(of: request.sharingGroupUUID, using: &session)
+            guard let file = try session.file(request.fileUUID, in: member.groupID) else {
+                throw EndpointError.fileUnknown
+            }
+            if let answer = try answer(about: file) { return .answered(answer) }
+            guard try session.isMember(file.owningUser.userID, of: member.groupID) else {
+                throw EndpointError.ownerRemoved
+            }
+            let sha256 = try session.sha256(of: request.fileUUID, in: member.groupID)
+            return .upload(
+                try ReuploadPlan(request, file, sha256: sha256, length: length, member, fileExtension: fileExtension))
+        }
+    }
+
+    /// The reply to a request that is unnecessary or impossible; `nil` if the file waits for exactly this version.
+    private func answer(about file: FileRecord) throws(EndpointError) -> ReuploadFileResponse? {
+        guard !file.isDeleted else { return .deleted }
+        guard request.fileVersion <= file.fileVersion else { throw .fileVersionMismatch }
+        guard request.fileVersion == file.fileVersion else { return .versionAdvanced(current: file.fileVersion) }
+        guard request.mimeType == file.mimeType else { throw .mimeTypeChanged }
+        return file.contentState == .stored ? .alreadyStored : nil
+    }
+
+    /// Writes the row after checking everything again under the group's lock.
+    /// - Returns: ``ReuploadFileResponse/stored``; otherwise the object is not needed.
+    func store(_ content: StoredContent, from intent: UploadIntent, _ plan: ReuploadPlan) throws -> ReuploadFileResponse
+    {
+        try context.store.transaction { session in
+            let version = try session.lockMasterVersionExclusive(of: plan.member.groupID)
+            let member = try caller.member(plan.member, lockedAt: version, using: &session)
+            guard let file = try session.file(request.fileUUID, in: member.groupID, locked: true) else {
+                throw EndpointError.fileUnknown
+            }
+            if let answer = try answer(about: file) { return answer }
+            guard file.owningUser == content.owningUser,
+                try session.isMember(file.owningUser.userID, of: member.groupID)
+            else { throw EndpointError.uploadConflict }
+            try session.restoreContent(
+                content, of: request.fileUUID, from: member.user.device, in: member.groupID)
+            try intent.end(storing: content, using: &session)
+            return .stored
+        }
+    }
+}
+
+/// A valid repeated upload.
+struct ReuploadPlan {
+    let member: Member
+    let owner: OwningUser
+    /// The object's name.
+    let name: CloudFileName
+    /// The announced checksum in the canonical form of the owner's storage.
+    let checkSum: CheckSum
+    let identity: ContentIdentity
+
+    /// - Throws: ``EndpointError/contentMismatch`` if the announced bytes cannot be the version's.
+    fileprivate init(
+        _ request: ReuploadFileRequest, _ file: FileRecord, sha256: [UInt8]?, length: Int64, _ member: Member,
+        fileExtension: String
+    ) throws(EndpointError) {
+        let flavour = file.owningUser.storageType.checkSumFlavour
+        guard let checkSum = request.checkSum.canonical(as: flavour) else { throw .checkSumMismatch }
+        if let size = file.sizeBytes, size != length { throw .contentMismatch }
+        if let known = file.checkSum, known.flavour == flavour, known != checkSum { throw .contentMismatch }
+        let announced = request.contentSHA256?.bytes
+        if let sha256, let announced, sha256 != announced { throw .contentMismatch }
+        if file.checkSum == nil, sha256 == nil, file.owningUser.userID != member.userID {
+            throw .reuploadByOwnerOnly
+        }
+        self.member = member
+        owner = file.owningUser
+        name = CloudFileName(
+            fileUUID: request.fileUUID, deviceUUID: member.user.device, fileVersion: request.fileVersion,
+            fileExtension: fileExtension)
+        self.checkSum = checkSum
+        identity = ContentIdentity(checkSum: file.checkSum, sha256: [sha256, announced].compactMap(\.self))
+    }
+}

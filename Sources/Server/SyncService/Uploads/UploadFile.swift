@@ -1,0 +1,271 @@
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// Streams a file version from the phone into its owner's storage and stages it for the next commit.
+///
+/// The request is checked as far as possible before the first byte is sent, and again when the row is staged, since no
+/// lock is held in between. An intent committed beforehand guarantees that an unreferenced object is deleted, wherever
+/// the request stops. A duplicate request finds its row and gets the same dates; of two concurrent requests, the second
+/// to stage discards only its own object. The last upload of a batch commits the batch (``BatchMember``); a later
+/// repetition finds the commit.
+struct UploadFileEndpoint: TransferEndpoint {
+    func admit(_ request: UploadFileRequest, from caller: GroupCaller, in context: RequestContext) throws {
+        _ = try Self.fileExtension(of: request, in: context)
+        _ = try caller.member(of: request.sharingGroupUUID, in: context.store)
+    }
+
+    /// Checks the length and the type of the file that the request's head announces.
+    private static func fileExtension(
+        of request: UploadFileRequest, in context: RequestContext
+    ) throws(EndpointError) -> String {
+        try request.fileExtension(ofBytes: context.head.contentLength, context.services.settings)
+    }
+
+    func respond(
+        to request: UploadFileRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
+        guard let length = context.head.contentLength else { throw EndpointError.lengthRequired }
+        let fileExtension = try Self.fileExtension(of: request, in: context)
+        let plan: UploadPlan
+        let step: StagingStep
+        switch try UploadCheck(request: request, caller: caller, context: context).run() {
+        case .answered(let response): return .header(response)
+        case .decided(let decision, let grounds):
+            step = StagingStep(request: request, caller: caller, grounds: grounds, context: context)
+            guard case .upload(let decided) = decision else { return .header(try step.stageAgain()) }
+            plan = decided
+        }
+        let name = request.cloudFileName(from: step.grounds.member.user.device, fileExtension: fileExtension)
+        let upload = try Upload.begin(
+            name: name, mimeType: request.mimeType, length: length, of: plan.checkSum, in: plan.owner,
+            for: step.grounds.member.user, context: context)
+        do {
+            let content = try upload.run()
+            context.restartClock()
+            let outcome = try step.stage(content, upload.intent)
+            if !outcome.isObjectUsed { upload.intent.giveUp() }
+            return .header(outcome.response)
+        } catch {
+            upload.intent.giveUp()
+            throw error
+        }
+    }
+}
+
+extension UploadFileRequest: AdmittedRequest {
+    typealias Handler = UploadFileEndpoint
+}
+
+extension UploadFileRequest {
+    /// Checks the announced properties of the file.
+    /// - Returns: the name extension of such files.
+    func fileExtension(ofBytes length: Int64?, _ settings: Services.Settings) throws(EndpointError) -> String {
+        guard let length else { throw .lengthRequired }
+        guard length <= settings.maximumUploadBytes else {
+            throw .bodyTooLarge(maximumBytes: settings.maximumUploadBytes)
+        }
+        guard let fileExtension = settings.mimeTypes.fileExtension(for: mimeType) else { throw .unknownMIMEType }
+        guard fileGroupUUID == nil || fileVersion == .first else {
+            throw .outOfRange("fileGroupUUID is allowed only with version 0")
+        }
+        return fileExtension
+    }
+
+    func cloudFileName(from device: DeviceUUID, fileExtension: String) -> CloudFileName {
+        CloudFileName(fileUUID: fileUUID, deviceUUID: device, fileVersion: fileVersion, fileExtension: fileExtension)
+    }
+}
+
+/// Writes the staged row after checking everything again under the group's lock.
+struct StagingStep {
+    let request: UploadFileRequest
+    let caller: GroupCaller
+    let grounds: UploadGrounds
+    let context: RequestContext
+
+    private var area: StagingArea { grounds.member.stagingArea }
+
+    /// - Parameters:
+    ///   - content: the stored content.
+    ///   - intent: removed once the row refers to the object.
+    /// - Returns: also whether the row refers to the object; if not, the object is unneeded, unless the upload is
+    ///   staged again.
+    func stage(
+        _ content: StoredContent, _ intent: UploadIntent
+    ) throws -> (response: UploadFileResponse, isObjectUsed: Bool) { try run(content, intent) }
+
+    /// Stages an already staged upload as a member of another batch, or of none.
+    func stageAgain() throws -> UploadFileResponse {
+        try run(nil, nil).response
+    }
+
+    private func run(
+        _ content: StoredContent?, _ intent: UploadIntent?
+    ) throws -> (response: UploadFileResponse, isObjectUsed: Bool) {
+        let member = request.batchMember(in: context)
+        let outcome: (response: UploadFileResponse, isObjectUsed: Bool, isCommit: Bool)
+        outcome = try context.store.transaction { session in
+            // The last member of a batch commits it, so members of batches are serialized.
+            let version =
+                try member == nil
+                ? session.lockMasterVersionShared(of: area.groupID)
+                : session.lockMasterVersionExclusive(of: area.groupID)
+            if let committed = try member?.commit(in: area, &session) {
+                return (try UploadFileResponse(committed), false, false)
+            }
+            guard version == request.masterVersion else {
+                // The concurrent change may have removed the caller from the group.
+                _ = try caller.member(of: request.sharingGroupUUID, using: &session)
+                return (.stale(current: version), false, false)
+            }
+            let dates: (creation: WireDate, update: WireDate)
+            switch try place(content, &session) {
+            case .repeated(let creationDate, let updateDate):
+                dates = (creationDate, updateDate)
+            case .upload(let plan):
+                dates = (plan.existingCreationDate ?? context.now, context.now)
+                guard let content, let intent else { throw EndpointError.uploadConflict }
+                try intent.end(storing: content, using: &session)
+                try context.checkStagedChanges(of: area.userID, in: &session)
+                let committed = try member?.join(by: grounds.member, &session)
+                return (.staged(dates.creation, dates.update, committedAs: committed), true, committed != nil)
+            }
+            let committed = try member?.join(by: grounds.member, &session)
+            return (.staged(dates.creation, dates.update, committedAs: committed), false, committed != nil)
+        }
+        context.hasCommitted = outcome.isCommit
+        return (outcome.response, outcome.isObjectUsed)
+    }
+
+    /// Writes the staged row, unless the same upload is already staged.
+    private func place(_ content: StoredContent?, _ session: inout StoreSession) throws -> UploadDecision {
+        let now = context.now
+        if let content, case .upload(let plan) = try UploadDecision.of(request, on: grounds, staged: nil),
+            plan.owner == content.owningUser,
+            try session.stageFirst(change(content, plan, at: now), in: area, at: now)
+        {
+            return .upload(plan)
+        }
+        let staged = try session.claimStaging(of: request.fileUUID, in: area, at: now)
+        let decision = try UploadDecision.of(request, on: grounds, staged: staged)
+        guard case .upload(let plan) = decision else {
+            if request.batch == nil, staged?.batchUUID != nil {
+                try session.leaveBatch(with: request.fileUUID, in: area)
+            }
+            return decision
+        }
+        guard let content else { throw EndpointError.uploadConflict }
+        guard plan.owner == content.owningUser else { throw EndpointError.ownerRemoved }
+        let replacement = StagedReplacement.of(
+            change(content, plan, at: now), over: staged, current: grounds.current)
+        try replacement.apply(in: area, at: now, &session)
+        return decision
+    }
+
+    private func change(
+        _ content: StoredContent, _ plan: UploadPlan, at now: WireDate
+    ) -> StagedChange {
+        var change = StagedChange(fileUUID: request.fileUUID, kind: plan.kind)
+        change.fileGroupUUID = request.fileGroupUUID
+        change.createdAt = plan.existingCreationDate == nil ? now : nil
+        change.updatedAt = now
+        change.mimeType = request.mimeType
+        change.fileVersion = request.fileVersion
+        change.content = content
+        change.appMetaData = request.appMetaData?.contents
+        change.appMetaDataVersion = request.appMetaData?.version
+        return change
+    }
+}
+
+extension UploadFileRequest {
+    /// The request's role in its batch, if any.
+    func batchMember(in context: RequestContext) -> BatchMember? {
+        guard let batch else { return nil }
+        let bare = UploadFileRequest(
+            fileUUID: fileUUID, sharingGroupUUID: sharingGroupUUID, mimeType: mimeType, fileVersion: fileVersion,
+            masterVersion: MasterVersion(0), checkSum: checkSum, fileGroupUUID: fileGroupUUID,
+            appMetaData: appMetaData, undeleteServerFile: undeleteServerFile)
+        return BatchMember(
+            of: batch, changing: fileUUID, from: masterVersion, asking: bare, context: context)
+    }
+}
+
+extension UploadFileResponse {
+    init(_ committed: (masterVersion: MasterVersion, member: CommittedMember)) throws {
+        guard let creationDate = committed.member.createdAt, let updateDate = committed.member.updatedAt else {
+            throw StoreError.corrupt(table: "commit_members", column: "updated_at")
+        }
+        self = .committed(
+            creationDate: creationDate, updateDate: updateDate, masterVersion: committed.masterVersion)
+    }
+
+    fileprivate static func staged(
+        _ creationDate: WireDate, _ updateDate: WireDate, committedAs version: MasterVersion?
+    ) -> UploadFileResponse {
+        guard let version else { return .staged(creationDate: creationDate, updateDate: updateDate) }
+        return .committed(creationDate: creationDate, updateDate: updateDate, masterVersion: version)
+    }
+}
+
+/// The effect on a device's staged change of a file when the device stages another one for the same file.
+///
+/// A pure decision. The later request wins; metadata and an upload belong together, so the second of them is merged
+/// with the first.
+struct StagedReplacement: Equatable {
+    /// The change staged from now on.
+    var change: StagedChange
+    /// Whether the same change is already staged, so that nothing needs to be written.
+    var isRepetition = false
+    /// The change that was staged before and is replaced; its object must be deleted.
+    var givenUp: StagedChange?
+
+    /// Decides about a change that is valid for the group's current state.
+    ///
+    /// - Parameters:
+    ///   - requested: must not be an upload or undelete that is already staged (``UploadDecision/repeated``).
+    ///   - staged: what the device has staged for the file.
+    ///   - current: the committed file, if the group has it.
+    static func of(
+        _ requested: StagedChange, over staged: StagedChange?, current: FileRecord?
+    ) -> StagedReplacement {
+        guard let staged else { return StagedReplacement(change: requested) }
+        switch requested.kind {
+        case .upload, .undelete:
+            var change = requested
+            if change.appMetaDataVersion == nil, let version = staged.appMetaDataVersion,
+                version.isNext(after: current)
+            {
+                change.appMetaData = staged.appMetaData
+                change.appMetaDataVersion = version
+            }
+            return StagedReplacement(change: change, givenUp: staged)
+        case .metadata:
+            // Metadata are merged with an upload that can still be committed; an upload that another device has made
+            // obsolete is replaced.
+            let isJoining = staged.content != nil && staged.fileVersion == current?.fileVersion.next
+            var change = isJoining ? staged : requested
+            change.batchUUID = requested.batchUUID
+            change.appMetaData = requested.appMetaData
+            change.appMetaDataVersion = requested.appMetaDataVersion
+            return StagedReplacement(
+                change: change, isRepetition: change == staged, givenUp: isJoining ? nil : staged)
+        case .deletion:
+            return StagedReplacement(
+                change: requested, isRepetition: requested == staged, givenUp: staged)
+        }
+    }
+
+    /// Writes the decision into the row locked by ``StoreSession/claimStaging(of:in:at:)``; the row then belongs to no
+    /// batch.
+    func apply(in area: StagingArea, at now: WireDate, _ session: inout StoreSession) throws(StoreError) {
+        if isRepetition { return }
+        // If names are unique, the new upload may have reused the object of the replaced one.
+        if let givenUp, givenUp.content?.objectID == nil || givenUp.content?.objectID != change.content?.objectID {
+            try session.addDeletion(ofObjectOf: givenUp, in: area, at: now)
+        }
+        try session.stage(change, in: area, at: now)
+    }
+}
