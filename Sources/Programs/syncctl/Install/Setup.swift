@@ -1,5 +1,6 @@
 import ArgumentParser
 import Configuration
+import FoundationEssentials
 import MariaDB
 import Operations
 import Posix
@@ -208,3 +209,80 @@ struct Setup: ParsableCommand {
             address: address, user: options.databaseAdminUser, password: password, database: nil)
     }
 }
+
+/// What setup did, and what remains; printed step by step for people, or at the end for programs.
+struct SetupReport: Encodable {
+    enum Outcome: String, Encodable {
+        /// Already existed, and is unchanged.
+        case kept
+        case done
+        /// Not done, because systemd is not running here.
+        case skipped
+        /// Only planned, in a dry run.
+        case would
+        case failed
+    }
+
+    struct Step: Encodable {
+        var outcome: Outcome
+        var step: String
+        /// A note for the operator.
+        var remark: String?
+    }
+
+    private(set) var steps: [Step] = []
+    var remaining: [String] = []
+    private let isJSON: Bool
+
+    private enum CodingKeys: CodingKey {
+        case steps
+        case remaining
+    }
+
+    /// Whether every step is done.
+    var isDone: Bool { steps.allSatisfy { $0.outcome == .kept || $0.outcome == .done } }
+
+    init(asJSON isJSON: Bool) { self.isJSON = isJSON }
+
+    mutating func add(_ outcome: Outcome, _ step: String, remark: String? = nil) {
+        steps.append(Step(outcome: outcome, step: step, remark: remark))
+        guard !isJSON else { return }
+        let word = outcome == .failed ? "FAILED" : outcome.rawValue
+        Output.write(Self.lines(word + String(repeating: " ", count: 9 - word.utf8.count) + step, indentedBy: 11))
+        if let remark { Output.write(Self.lines("           " + remark, indentedBy: 11)) }
+    }
+
+    /// Reports the outcome at the end.
+    func finish() throws {
+        guard !isJSON else {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+            return Output.write(json: String(decoding: try encoder.encode(self), as: UTF8.self))
+        }
+        guard !remaining.isEmpty else { return }
+        Output.write(["", "What remains for you:"])
+        for sentence in remaining { Output.write(Self.lines("  - " + AppText().named(sentence), indentedBy: 4)) }
+    }
+
+    /// The lines of a text, all but the first indented.
+    private static func lines(_ text: String, indentedBy count: Int) -> [String] {
+        let lines = text.split(separator: "\n")
+        return lines.prefix(1).map(String.init)
+            + lines.dropFirst().map { String(repeating: " ", count: count) + $0 }
+    }
+}
+
+/// The reason why setup or one of its steps failed, as a sentence without secrets.
+struct SetupFailure: Error {
+    var sentence: String
+    /// The exit status: one of ``ExitStatus``, or 64 for a wrong answer on the command line (sysexits.h).
+    var status: Int32
+
+    init(_ sentence: String, status: Int32 = ExitStatus.foundSomething.rawValue) {
+        self.sentence = sentence
+        self.status = status
+    }
+}
+
+/// A step needs a running system, but setup works on a folder, or systemd is not running.
+struct NoRunningSystem: Error {}
