@@ -160,3 +160,48 @@ struct ConfigurationFile: ParsableArguments {
         completion: .file(extensions: ["json"]))
     var path = SetupPaths.configuration
 }
+
+/// The options of every command that works on a server.
+struct CommonOptions: ParsableArguments {
+    @OptionGroup var file: ConfigurationFile
+    @Flag(name: .customLong("json"), help: "Prints a JSON object for programs; the handbook lists its fields.")
+    var isJSON = false
+}
+
+/// Which part of a list to return.
+struct PageOptions: ParsableArguments {
+    static let maximumLimit = 10_000
+
+    @Option(help: ArgumentHelp("The maximum number to list.", valueName: "count")) var limit = 50
+
+    func validate() throws {
+        guard (1...Self.maximumLimit).contains(limit) else {
+            throw ValidationError("--limit must be from 1 to \(Self.maximumLimit).")
+        }
+    }
+}
+
+/// A command whose result is a report, for people or as JSON.
+protocol ReportingCommand: ParsableCommand {
+    var options: CommonOptions { get }
+    func report() throws -> any Report
+}
+
+extension ReportingCommand {
+    func run() throws { try tell(report()) }
+
+    /// Writes the report.
+    /// - Throws: `ExitCode` if the report contains a problem.
+    func tell(_ report: any Report) throws {
+        try Output.write(report, asJSON: options.isJSON)
+        if !report.isGood { throw ExitCode(ExitStatus.foundSomething.rawValue) }
+    }
+
+    /// Reports progress, unless the output is JSON.
+    func progress(_ lines: String...) { progress(lines) }
+
+    /// Reports progress, unless the output is JSON.
+    func progress(_ lines: [String]) {
+        if !options.isJSON { Output.complain(lines) }
+    }
+}

@@ -49,10 +49,9 @@ struct ComplaintsTests {
     func quotations() throws {
         let page = try String(
             contentsOf: PrivateStack.repository.appending(path: "docs/complaints.md"), encoding: .utf8)
-        let stories = ["StoryChapter.swift", "FileStory.swift"].map { file in
-            PrivateStack.repository.appending(path: "Sources/Server/Operations/Inspect/\(file)")
-        }
-        let source = try stories.map { try String(contentsOf: $0, encoding: .utf8) }.joined()
+        let source = try String(
+            contentsOf: PrivateStack.repository.appending(path: "Sources/Server/Operations/Look/FileStory.swift"),
+            encoding: .utf8)
         for quotation in [
             "the contents are not in", "in the bin", "differ from those uploaded", "another one has its name",
             "denies this server access", "could not be asked", "as they were uploaded", "contents of the uploaded size",
