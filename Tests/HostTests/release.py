@@ -1,5 +1,5 @@
 """The releases after the one that was built: the same package with another version; and debugging builds of the same programs,
-which know one more migration if its text is there (Sources/Server/Store/Migration.swift)."""
+which know one more migration if its text is there (Sources/Server/Store/Schema/Migration.swift)."""
 
 import re
 import shutil
