@@ -1,5 +1,5 @@
 """Releases after the current build: the same package with another version, and debug builds of the same programs, which
-contain one more migration if its text exists (Sources/Server/Store/Migration.swift)."""
+contain one more migration if its text exists (Sources/Server/Store/Schema/Migration.swift)."""
 
 import re
 import shutil

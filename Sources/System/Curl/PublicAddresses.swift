@@ -1,3 +1,5 @@
+import CCurl
+
 /// Distinguishes addresses of the public Internet from all others: this machine's, this network's, and those that
 /// represent one of them in another form.
 ///
@@ -78,5 +80,39 @@ public enum PublicAddresses {
         bytes[0] & 0xE0 == 0x20 && !specialIPv6.contains { $0.matches(bytes) }
             // ISATAP (RFC 5214, section 6.1) embeds an IPv4 address behind any prefix.
             && !([0, 2].contains(bytes[8]) && bytes[9...11].elementsEqual([0, 0x5E, 0xFE]))
+    }
+}
+
+/// Decides, for the duration of one transfer, which addresses libcurl may connect to.
+struct ConnectionGuard {
+    let reach: Request.Reach
+    /// Set once an address was rejected.
+    private(set) var hasRefused = false
+    /// Set once an address was allowed.
+    private(set) var hasAllowed = false
+
+    init(reach: Request.Reach) { self.reach = reach }
+
+    /// Whether libcurl may connect to this address; the bytes are in network order.
+    mutating func allows(_ address: [UInt8]) -> Bool {
+        let isAllowed = reach == .anywhere || PublicAddresses.contains(address)
+        if isAllowed { hasAllowed = true } else { hasRefused = true }
+        return isAllowed
+    }
+}
+
+extension OptionSetter {
+    /// Lets `connectionGuard` decide about each address, right before libcurl connects to it
+    /// (CURLOPT_OPENSOCKETFUNCTION(3)); it must remain valid until the transfer has ended.
+    mutating func setGuard(_ connectionGuard: UnsafeMutablePointer<ConnectionGuard>) {
+        unsafe set(CURLOPT_OPENSOCKETDATA, pointer: connectionGuard)
+        unsafe setOpenSocket { context, _, address in
+            guard let context = unsafe context, let address = unsafe address else { return shim_curl_no_socket() }
+            var bytes: UnsafePointer<UInt8>?
+            let count = unsafe shim_curl_ip_address(address, &bytes)
+            let octets = unsafe Array(UnsafeBufferPointer(start: bytes, count: count))
+            let isAllowed = unsafe context.assumingMemoryBound(to: ConnectionGuard.self).pointee.allows(octets)
+            return isAllowed ? unsafe shim_curl_socket(address) : shim_curl_no_socket()
+        }
     }
 }

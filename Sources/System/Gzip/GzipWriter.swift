@@ -1,5 +1,5 @@
-internal import CZlib
-internal import Glibc
+import CZlib
+import Glibc
 
 /// Writes a new file, or standard output, compressed with gzip (RFC 1952), piece by piece.
 ///
@@ -60,6 +60,26 @@ public struct GzipWriter: ~Copyable {
         // fsync(2): EINVAL and EROFS for what cannot be synced.
         guard fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS else {
             throw .system(call: "fsync", errno: errno)
+        }
+    }
+}
+
+/// What can go wrong with a compressed file.
+public enum GzipError: Error, Equatable {
+    /// The file cannot be opened, created, written or closed; the payload is errno, 0 if zlib gave none.
+    case system(call: String, errno: Int32)
+    /// The data read is not what was written: the file is damaged, truncated, or not compressed with gzip.
+    case damaged
+    /// A line is longer than the reader allows.
+    case lineTooLong(limitBytes: Int)
+}
+
+extension GzipError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .system(let call, let code): "\(call) failed with errno \(code)"
+        case .damaged: "the file is damaged, cut short, or not compressed with gzip"
+        case .lineTooLong(let limit): "a line is longer than \(limit) bytes"
         }
     }
 }

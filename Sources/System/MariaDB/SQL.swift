@@ -98,3 +98,68 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation, CustomStringConve
         }
     }
 }
+
+/// A value bound to one `?` of a statement.
+///
+/// Dates are bound as text, `yyyy-MM-dd HH:mm:ss` in UTC, and DECIMAL numbers as text too.
+public enum Value: Sendable, Equatable {
+    /// SQL's NULL.
+    case null
+    /// A signed 64-bit integer, for integer columns of any width.
+    case int(Int64)
+    /// Text in UTF-8, for text, DATETIME, TIMESTAMP, DATE and DECIMAL columns.
+    case text(String)
+    /// Bytes without a character set, for BINARY and BLOB columns.
+    case bytes([UInt8])
+    /// 1 or 0.
+    case bool(Bool)
+
+    /// The text, or NULL if there is none.
+    public static func text(orNull text: String?) -> Value { text.map { .text($0) } ?? .null }
+
+    /// The integer, or NULL if there is none.
+    public static func int(orNull int: Int64?) -> Value { int.map { .int($0) } ?? .null }
+
+    /// The bytes, or NULL if there are none.
+    public static func bytes(orNull bytes: [UInt8]?) -> Value { bytes.map { .bytes($0) } ?? .null }
+}
+
+/// The names of columns, in the order in which a statement lists them.
+public struct ColumnList: Sendable, Equatable, ExpressibleByArrayLiteral {
+    let names: [String]
+
+    public init(arrayLiteral names: StaticString...) { self.names = names.map(\.description) }
+
+    init(_ names: [String]) { self.names = names }
+
+    public static func + (left: ColumnList, right: ColumnList) -> ColumnList {
+        ColumnList(left.names + right.names)
+    }
+}
+
+/// Columns with the values that a statement writes into them.
+///
+/// A statement lists ``columns`` and binds ``values``, so that both have the same order.
+public struct ColumnValues: Sendable, ExpressibleByDictionaryLiteral {
+    public let columns: ColumnList
+    public let values: [Value]
+
+    public init(dictionaryLiteral elements: (StaticString, Value)...) {
+        columns = ColumnList(elements.map(\.0.description))
+        values = elements.map(\.1)
+    }
+
+    private init(_ columns: ColumnList, _ values: [Value]) {
+        self.columns = columns
+        self.values = values
+    }
+
+    public static func + (left: ColumnValues, right: ColumnValues) -> ColumnValues {
+        ColumnValues(left.columns + right.columns, left.values + right.values)
+    }
+
+    /// The same columns, all NULL.
+    public static func nulls(_ columns: ColumnList) -> ColumnValues {
+        ColumnValues(columns, columns.names.map { _ in .null })
+    }
+}

@@ -1,4 +1,4 @@
-internal import Glibc
+import Glibc
 
 /// The system's wall clock.
 public enum WallClock {
@@ -10,5 +10,16 @@ public enum WallClock {
         var now = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &now)
         return Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000
+    }
+}
+
+/// Blocks the calling thread for a while.
+public enum Pause {
+    /// Blocks for `duration`, longer if the system is busy; signals do not interrupt it.
+    public static func sleep(_ duration: Duration) {
+        var rest = timespec(
+            tv_sec: Int(duration.components.seconds), tv_nsec: Int(duration.components.attoseconds / 1_000_000_000))
+        var left = timespec()
+        while unsafe nanosleep(&rest, &left) != 0 && errno == EINTR { rest = left }
     }
 }

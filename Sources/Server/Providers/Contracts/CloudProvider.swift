@@ -1,3 +1,5 @@
+public import HTTPTransport
+import OpenSSLCrypto
 public import SyncProtocol
 import UntrustedInput
 
@@ -162,4 +164,166 @@ extension CloudStorageType {
 
     /// Whether the provider may report its hash only some time after an upload.
     public var reportsHashLate: Bool { self == .microsoft }
+}
+
+/// Operations that people perform in their own storage without the server, through the same interface and with the same
+/// tokens.
+///
+/// The server itself never calls them. `syncctl try` does, in place of the owner of a test account, to check how the
+/// server handles the results.
+public protocol OwnerOperations: CloudProvider {
+    /// Renames an object within its folder.
+    /// - Returns: whether the object keeps its identifier; if not, the new name identifies it from now on.
+    /// - Throws: ``CloudStorageError/notFound``.
+    func rename(
+        objectID: String, from oldName: String, to newName: String, in access: StorageAccess
+    ) throws(CloudStorageError) -> Bool
+
+    /// The number of bytes that the storage can still store; `nil` if the provider does not report it, as some
+    /// providers do not for some accounts.
+    func freeBytes(in access: StorageAccess) throws(CloudStorageError) -> Int64?
+
+    /// Removes our folder, which must be empty; does nothing if it is not ours to remove.
+    func removeEmptyFolder(in access: StorageAccess) throws(CloudStorageError)
+}
+
+extension OwnerOperations {
+    public func removeEmptyFolder(in access: StorageAccess) throws(CloudStorageError) {}
+}
+
+/// Storage to which people send bytes themselves, at an address that the provider issues for one object.
+///
+/// The holder of such an address may create that object and nothing else. Only a request to the provider reveals what
+/// they have sent: by then the object exists, and it is checked like any object created by others.
+public protocol DirectUploads: CloudProvider {
+    /// The longest time for which an address works, in seconds, unless ``UploadAddress/expires`` is later.
+    var longestUploadAddressSeconds: Int64 { get }
+
+    /// Obtains an address for the content of one object.
+    ///
+    /// The caller has recorded the reservation, as for ``CloudProvider/upload(_:as:mimeType:to:)``. The reservation has
+    /// no spare name: an object found under its name must have been sent to this address.
+    /// - Returns: `nil` if the provider does not accept content of that length in this way.
+    func beginDirectUpload(
+        of lengthBytes: Int64, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
+    ) throws(CloudStorageError) -> UploadAddress?
+
+    /// The address of an existing upload.
+    /// - Parameter session: ``UploadAddress/session`` of an earlier address, or the latest record of
+    ///   ``UploadResumption``.
+    /// - Returns: `nil` if the bytes are not sent to an address.
+    func uploadAddress(in session: String, mimeType: String) -> UploadAddress?
+
+    /// The object created through an address; `nil` if none exists yet. Its content may be anything.
+    func directlyUploaded(
+        as reservation: ObjectReservation, in access: StorageAccess
+    ) throws(CloudStorageError) -> StoredObject?
+
+    /// Invalidates an address.
+    /// - Returns: whether the address can no longer be used; if not, it works until it expires.
+    func endDirectUpload(
+        _ session: String, as reservation: ObjectReservation, in access: StorageAccess
+    ) throws(CloudStorageError) -> Bool
+}
+
+/// Storage from which people read bytes themselves, at an address that the provider issues for one object.
+public protocol DirectDownloads: CloudProvider {
+    /// An address of an object's current bytes; its holder may read them without any other authorization.
+    /// - Throws: ``CloudStorageError/notFound``.
+    func downloadAddress(of objectID: String, in access: StorageAccess) throws(CloudStorageError) -> DownloadAddress
+}
+
+/// Where to send the bytes of one object.
+public struct UploadAddress: Equatable, Sendable {
+    /// What the provider's adapter needs to recognize the upload or to continue it; secret.
+    public var session: String
+    public var url: String
+    public var form: DirectUpload.Form
+    /// The `Content-Type` of requests to it.
+    public var contentType: String
+    /// The length of each request's body except the last must be a multiple of this; `nil` if there is only one
+    /// request.
+    public var granularityBytes: Int64?
+    /// When the address expires, if the provider reports it.
+    public var expires: WireDate?
+}
+
+/// Where to read the bytes of one object.
+public struct DownloadAddress: Equatable, Sendable {
+    public var url: String
+    /// The longest time for which the address works, in seconds.
+    public var lifetimeSeconds: Int64
+}
+
+/// What a provider needs to act on one person's storage for the duration of one request.
+public struct StorageAccess {
+    public var transport: Transport
+    /// The person's access token, and how to renew it.
+    public var tokens: any AccessTokens
+    /// The folder that contains the person's files, for providers that have one.
+    public var folder: any FolderMemory
+    public var deadline: Deadline
+    /// How to wait between attempts.
+    public var backoff: Backoff
+
+    public init(
+        transport: Transport, tokens: any AccessTokens, folder: any FolderMemory, deadline: Deadline, backoff: Backoff
+    ) {
+        self.transport = transport
+        self.tokens = tokens
+        self.folder = folder
+        self.deadline = deadline
+        self.backoff = backoff
+    }
+}
+
+/// One person's access token.
+public protocol AccessTokens: AnyObject {
+    /// Distinguishes accounts for caches within this process.
+    var accountKey: Int64 { get }
+    /// The location of the storage that the most recently returned token opens, in the form of
+    /// ``StoredCredentials/location``; `nil` for companies' storages, whose adapters know it.
+    var location: String? { get }
+    /// The token to try first.
+    func current() throws(CloudStorageError) -> String
+    /// A token that differs from `rejected`: another process may have renewed it already; otherwise it is renewed now.
+    ///
+    /// - Parameter deadline: the deadline of the renewal; a long operation may need a new token after the request's own
+    ///   deadline.
+    /// - Throws: ``CloudStorageError/authorizationRevoked`` if the provider reports that no renewal is possible; a
+    ///   different error if it could not be asked.
+    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String
+}
+
+extension AccessTokens {
+    public var location: String? { nil }
+}
+
+/// Remembers the location of a person's folder for all processes.
+public protocol FolderMemory: AnyObject {
+    /// The name that the person chose when they signed up; `nil` if their account type has no folder.
+    var name: String? { get }
+    /// The identifier of the folder, once it is known.
+    var folderID: String? { get }
+    /// Replaces `old` by `new` unless another process was faster, and returns the current value.
+    func replace(_ old: String?, by new: String) throws(CloudStorageError) -> String
+    /// Whether the folder should be verified before it is used; true at most once every few minutes.
+    func isDueForVerification() -> Bool
+    /// Called if the provider cannot find the folder: the next ``isDueForVerification()`` returns true.
+    func markDoubtful()
+}
+
+extension ObjectReservation {
+    /// `name` with a random part before its extension.
+    static func spareName(for name: String) throws(CloudStorageError) -> String {
+        let random: String
+        do { random = try RandomBytes.generate(count: 4).hexLowercase } catch { throw .localFailure(error) }
+        return Self.name(name, marked: random)
+    }
+
+    /// `name` with `mark` before its extension.
+    static func name(_ name: String, marked mark: String) -> String {
+        let dot = name.lastIndex(of: ".") ?? name.endIndex
+        return name[..<dot] + "~" + mark + name[dot...]
+    }
 }

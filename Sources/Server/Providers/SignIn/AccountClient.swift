@@ -1,4 +1,6 @@
+import FoundationEssentials
 public import HTTPTransport
+import UntrustedInput
 
 /// Sends the requests of account providers and retries transient failures, where ``Backoff`` allows waiting. A thread
 /// that serves requests does not wait; the server tells the caller when to retry.
@@ -149,4 +151,16 @@ private final class UnknownFolder: FolderMemory {
     func replace(_ old: String?, by new: String) -> String { new }
     func isDueForVerification() -> Bool { false }
     func markDoubtful() {}
+}
+
+/// Reads the JSON bodies of account providers.
+enum AccountJSON {
+    /// - Throws: ``AccountError/unavailable(detail:)``: a provider that sends anything else is not working.
+    static func decode<T: Decodable>(_ type: T.Type, _ reply: Reply) throws(AccountError) -> T {
+        do {
+            return try UntrustedJSON.decode(type, from: reply.body, keys: .convertFromSnakeCase)
+        } catch {
+            throw .unavailable(detail: "unreadable reply with status \(reply.status)")
+        }
+    }
 }

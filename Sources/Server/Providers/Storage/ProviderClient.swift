@@ -1,5 +1,8 @@
+import FoundationEssentials
 import HTTPTransport
 import HTTPTypes
+import SyncProtocol
+import UntrustedInput
 
 /// The action that a provider's reply requires, at sign-in and for a storage. Each company has one table.
 enum ReplyVerdict {
@@ -225,5 +228,66 @@ struct ProviderClient {
         guard renewed != rejected else { throw .unavailable(detail: "the token was rejected") }
         token = renewed
         location = access.tokens.location
+    }
+}
+
+/// Reads and writes the JSON bodies of storage providers.
+enum ProviderJSON {
+    /// - Throws: ``CloudStorageError/unavailable(detail:)``: a provider that sends anything else is not working.
+    static func decode<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws(CloudStorageError) -> T {
+        do {
+            return try UntrustedJSON.decode(type, from: bytes)
+        } catch {
+            throw .unavailable(detail: "unreadable reply from the provider")
+        }
+    }
+
+    static func encode(_ value: some Encodable) throws(CloudStorageError) -> [UInt8] {
+        do {
+            return [UInt8](try JSONEncoder().encode(value))
+        } catch {
+            throw .rejected(code: "cannot encode the request")
+        }
+    }
+}
+
+extension Reply {
+    /// Checks that a success in reply to DELETE means that something was deleted: providers reply with 204, and some
+    /// servers with another success without a body.
+    ///
+    /// A success with a body is the page of a proxy or captive portal. If it was genuine after all, the next attempt
+    /// finds nothing to delete.
+    /// - Throws: ``CloudStorageError/unavailable(detail:)`` for any other success.
+    func confirmDeletion() throws(CloudStorageError) {
+        guard status == 204 || status >= 300 || body.isEmpty else {
+            throw .unavailable(detail: "status \(status) with a body in reply to a deletion")
+        }
+    }
+}
+
+extension String {
+    /// The text as XML character data (XML 1.0, section 2.4).
+    var asXML: String {
+        var result = ""
+        for character in self {
+            switch character {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            default: result.append(character)
+            }
+        }
+        return result
+    }
+}
+
+extension WireDate {
+    /// A time in UTC in the providers' format, `2026-11-24T18:45:13.250Z` (RFC 3339), without its fraction; `nil` for
+    /// any other format.
+    init?(internetText text: String) {
+        guard text.utf8.count <= 40, text.hasSuffix("Z") else { return nil }
+        let whole = text.utf8.dropLast().prefix { $0 != UInt8(ascii: ".") }
+        guard whole.count == 19 else { return nil }
+        self.init(text: whole.map { $0 == UInt8(ascii: "T") ? UInt8(ascii: " ") : $0 })
     }
 }
