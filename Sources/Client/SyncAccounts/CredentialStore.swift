@@ -10,6 +10,22 @@ public import Foundation
     import Glibc
 #endif
 
+/// Stores one account's credentials between launches of a program.
+///
+/// Must be readable without user interaction, even in the background. On Apple's platforms an app's keychain wrapper
+/// should conform; on Linux use ``FileCredentialStore``.
+public protocol CredentialStore: Sendable {
+    /// The stored credentials; `nil` if there are none.
+    /// - Throws: ``SignInError/Code/storageFailed``, ``SignInError/Code/storageInsecure``.
+    func load() throws(SignInError) -> AccountCredentials?
+
+    /// Replaces the stored credentials with `credentials`, atomically.
+    func save(_ credentials: AccountCredentials) throws(SignInError)
+
+    /// Removes the stored credentials; does nothing if there are none.
+    func remove() throws(SignInError)
+}
+
 /// Stores credentials in a file that only its owner can read (mode 0600).
 ///
 /// Refuses, and does not repair, a file that others could read, that another user owns, or that is a symbolic link:
