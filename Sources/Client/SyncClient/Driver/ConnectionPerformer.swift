@@ -1,7 +1,15 @@
 import Foundation
-import SyncEngine
+package import SyncEngine
 import SyncProtocol
-import SyncServerConnection
+package import SyncServerConnection
+
+/// Sends the engine's requests to the server, and returns the replies.
+package protocol RequestPerformer: Sendable {
+    /// Performs one request, with all appropriate retries. Downloaded contents are first stored as a file in `files`.
+    func reply(
+        to request: ServerRequest, files: LibraryFiles, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async -> ServerReply
+}
 
 /// Sends the engine's requests through a ``ServerConnection``.
 actor ConnectionPerformer: RequestPerformer {
@@ -336,6 +344,42 @@ extension RequestFailure {
             self = .refused(status: 429, code: error.serverCode?.rawValue, retryAfter: error.retryAfter)
         case .invalidRequest: self = .refused(status: 400, code: nil)
         default: self = .unreachable
+        }
+    }
+}
+
+/// Describes a transfer, as text that the system keeps with it after the process has ended.
+enum TransferLabel: Equatable {
+    /// An upload of contents as these versions.
+    case upload(FileUUID, FileVersion, AppMetaDataVersion?)
+    /// A download of contents of these versions.
+    case download(FileUUID, FileVersion, AppMetaDataVersion?)
+
+    /// The text.
+    var text: String {
+        switch self {
+        case .upload(let file, let version, let text): Self.text("up", file, version, text)
+        case .download(let file, let version, let text): Self.text("down", file, version, text)
+        }
+    }
+
+    private static func text(
+        _ direction: String, _ file: FileUUID, _ version: FileVersion, _ text: AppMetaDataVersion?
+    ) -> String {
+        "\(direction) \(file.rawValue) \(version.rawValue) \(text.map { String($0.rawValue) } ?? "-")"
+    }
+
+    /// Parses a label; nil for any other text.
+    init?(_ text: String) {
+        let parts = text.split(separator: " ")
+        guard parts.count == 4, let file = FileUUID(String(parts[1])), let version = Int32(parts[2]),
+            parts[3] == "-" || Int32(parts[3]) != nil
+        else { return nil }
+        let textVersion = Int32(parts[3]).map { AppMetaDataVersion($0) }
+        switch parts[0] {
+        case "up": self = .upload(file, FileVersion(version), textVersion)
+        case "down": self = .download(file, FileVersion(version), textVersion)
+        default: return nil
         }
     }
 }
