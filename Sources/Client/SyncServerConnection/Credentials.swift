@@ -170,3 +170,83 @@ public struct AccountDetails: Sendable, Hashable, Codable {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 }
+
+/// Provides a ``ServerConnection`` with the credentials of the app's user.
+///
+/// An app implements it on top of its sign-in. A ``ServerConnection`` asks for a refresh once for all requests that
+/// were refused with the same credentials, and at most once for each request.
+public protocol CredentialProvider: Sendable {
+    /// The current credentials; nil if nobody is signed in. Called before each request: must not use the network.
+    func credentials() async -> Credentials?
+
+    /// Obtains new credentials to replace those that the server has refused, and stores them for ``credentials()``.
+    /// - Throws: Any error, if new credentials require the user's help: the requests end with
+    ///   ``ServerConnectionError/Code/signInRequired``. If the provider cannot be reached now, throw
+    ///   ``CredentialRefreshFailure/unreachable``: the requests end with
+    ///   ``ServerConnectionError/Code/credentialsUnavailable``, and may be retried later.
+    func refresh(_ refused: Credentials) async throws -> Credentials
+
+    /// Called when the server has accepted the credentials for a sign-in: CheckCreds, AddUser or
+    /// RedeemSharingInvitation succeeded. The server has exchanged their authorization code, which must not be sent
+    /// again. Does nothing by default.
+    /// - Parameter newAccessToken: A longer-lived token to use from now on instead of the access token, if the server
+    ///   sent one (Facebook).
+    func serverAccepted(_ accepted: Credentials, newAccessToken: Secret?) async
+}
+
+extension CredentialProvider {
+    public func serverAccepted(_ accepted: Credentials, newAccessToken: Secret?) async {}
+}
+
+/// The error that a ``CredentialProvider`` throws if a later refresh may succeed.
+public enum CredentialRefreshFailure: Error, Sendable, Hashable {
+    /// The account's provider did not answer, or asked the client to retry later.
+    case unreachable
+}
+
+/// A device's information about the identity above its user's account (docs/protocol.md, section 5.10).
+public struct KnownIdentity: Sendable, Hashable {
+    /// The number of account switches of the identity; nil if the server has not reported it yet, or does not support
+    /// identities.
+    public var accountEpoch: AccountEpoch?
+    /// Proves that the device belongs to the identity, even when its account can no longer be used.
+    public var deviceGrant: DeviceGrant?
+
+    /// Creates a value.
+    public init(accountEpoch: AccountEpoch? = nil, deviceGrant: DeviceGrant? = nil) {
+        self.accountEpoch = accountEpoch
+        self.deviceGrant = deviceGrant
+    }
+
+    /// Adds the headers that an endpoint reads.
+    func add(to fields: inout HTTPFields, for endpoint: EndpointName) {
+        switch endpoint {
+        case .checkCreds, .addUser, .redeemSharingInvitation, .beginAccountSwitch, .undoAccountSwitch:
+            fields[RequestHeader.deviceGrant.fieldName] = deviceGrant?.secret
+        default:
+            if endpoint == .revokeDeviceGrants { fields[RequestHeader.deviceGrant.fieldName] = deviceGrant?.secret }
+            guard endpoint.route.authentication == .secondary else { return }
+            fields[RequestHeader.accountEpoch.fieldName] = accountEpoch.map { String($0.rawValue) }
+        }
+    }
+}
+
+/// A string that must not appear in logs, reports or crash dumps: it prints as `<redacted>`.
+public struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The text.
+    public let value: String
+
+    /// Wraps a text.
+    public init(_ value: String) {
+        self.value = value
+    }
+
+    /// `<redacted>`.
+    public var description: String { "<redacted>" }
+
+    /// `<redacted>`.
+    public var debugDescription: String { description }
+
+    /// An empty mirror.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
