@@ -3,6 +3,77 @@ import SyncAccounts
 import SyncClient
 import SyncErrorSentences
 
+/// An account that is signed in under a name.
+struct Account: Codable {
+    /// How the person signed in.
+    enum Kind: String, Codable {
+        case google, dropbox, microsoft, nextcloud, sandbox
+    }
+
+    var server: String
+    var kind: Kind
+    /// For display.
+    var person: String
+    /// The sandbox's control interface, and the account's name there.
+    var sandbox: String?
+    var sandboxAccount: String?
+}
+
+/// The files of an account, by its name.
+struct AccountFiles {
+    let folder: URL
+    private var file: URL { folder.appending(path: "account.json") }
+    var credentials: URL { folder.appending(path: "credentials.json") }
+    /// The library's store for operations not tied to a directory.
+    var store: URL { folder.appending(path: "store") }
+
+    init(_ folders: Folders, _ name: String) {
+        folder = folders.state.appending(path: "accounts/\(name)", directoryHint: .isDirectory)
+    }
+
+    /// - Throws: ``Failure`` if nobody is signed in.
+    func load() throws -> Account {
+        guard let bytes = try? Data(contentsOf: file) else {
+            throw Failure(.noPermission, "nobody is signed in; use syncdir sign-in")
+        }
+        do { return try JSONDecoder().decode(Account.self, from: bytes) } catch {
+            throw Failure(.configuration, "\(file.path) was changed, and cannot be read; use syncdir sign-in")
+        }
+    }
+
+    func save(_ account: Account) throws {
+        try FileManager.default.createDirectory(
+            at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        try JSONEncoder().encode(account).write(to: file, options: .atomic)
+    }
+
+    /// The contents of the files; nil for a file that does not exist.
+    var contents: [URL: Data?] {
+        Dictionary(uniqueKeysWithValues: [file, credentials].map { ($0, try? Data(contentsOf: $0)) })
+    }
+
+    /// Restores the contents of the files.
+    func restore(_ contents: [URL: Data?]) throws {
+        for (file, bytes) in contents {
+            if let bytes {
+                // Written in place, so that the file keeps its permissions.
+                let handle = try FileHandle(forWritingTo: file)
+                try handle.truncate(atOffset: 0)
+                try handle.write(contentsOf: bytes)
+                try handle.close()
+            } else if FileManager.default.fileExists(atPath: file.path) {
+                try FileManager.default.removeItem(at: file)
+            }
+        }
+    }
+
+    func remove() throws {
+        for file in [file, credentials] where FileManager.default.fileExists(atPath: file.path) {
+            try FileManager.default.removeItem(at: file)
+        }
+    }
+}
+
 /// The signed-in account, and the client of its server.
 struct Session {
     let account: Account
@@ -125,5 +196,81 @@ struct Session {
                     + "it:\n" + lines.joined(separator: "\n"))
         }
         return group
+    }
+}
+
+/// The program's folders, according to the XDG Base Directory Specification.
+struct Folders {
+    /// For `config.json`.
+    let configuration: URL
+    /// For accounts.
+    let state: URL
+
+    /// - Throws: ``Failure`` if there is no home directory.
+    init(_ environment: [String: String] = ProcessInfo.processInfo.environment) throws {
+        func folder(_ variable: String, _ fallback: String) throws -> URL {
+            // A relative path in a variable is invalid and counts as unset.
+            if let path = environment[variable], path.hasPrefix("/") {
+                return URL(filePath: path, directoryHint: .isDirectory).appending(path: "syncdir")
+            }
+            guard let home = environment["HOME"], home.hasPrefix("/") else {
+                throw Failure(.configuration, "neither HOME nor \(variable) names a folder for the program's files")
+            }
+            return URL(filePath: home, directoryHint: .isDirectory).appending(path: fallback + "/syncdir")
+        }
+        configuration = try folder("XDG_CONFIG_HOME", ".config")
+        state = try folder("XDG_STATE_HOME", ".local/state")
+    }
+}
+
+/// The contents of `config.json`; every member is optional.
+struct Configuration: Codable {
+    struct Google: Codable {
+        var clientID: String
+        var clientSecret: String
+        /// The server's client; without one the server has access only while the program runs.
+        var serverClientID: String?
+        var ports: [UInt16]?
+    }
+
+    struct Dropbox: Codable {
+        var appKey: String
+        var ports: [UInt16]
+    }
+
+    struct Microsoft: Codable {
+        var clientID: String
+    }
+
+    /// A Nextcloud or an ownCloud.
+    struct Nextcloud: Codable {
+        var address: String
+        var clientID: String
+        var clientSecret: String
+        /// The server's client; without one the server has access only while the program runs.
+        var serverClientID: String?
+        var ports: [UInt16]?
+    }
+
+    /// The server's address.
+    var server: String?
+    var google: Google?
+    var dropbox: Dropbox?
+    var microsoft: Microsoft?
+    var nextcloud: Nextcloud?
+    /// The folder in the storage of accounts that need one; `SyncServer` by default.
+    var cloudFolderName: String?
+    /// MIME types by file name extension, in addition to those that every server accepts.
+    var mimeTypes: [String: String]?
+
+    /// Reads the file; empty if it does not exist.
+    init(_ folders: Folders) throws {
+        let file = folders.configuration.appending(path: "config.json")
+        guard FileManager.default.fileExists(atPath: file.path) else { return }
+        do {
+            self = try JSONDecoder().decode(Self.self, from: Data(contentsOf: file))
+        } catch {
+            throw Failure(.configuration, "\(file.path) is not valid JSON, or has an invalid member")
+        }
     }
 }
