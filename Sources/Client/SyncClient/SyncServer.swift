@@ -1,4 +1,8 @@
 public import Foundation
+// Clients of the library also need its value types; this makes one import sufficient.
+@_exported public import SyncEngine
+@_exported public import SyncProtocol
+@_exported public import SyncServerConnection
 import Synchronization
 
 /// Keeps the files of a group of people in sync on all their devices.
@@ -137,5 +141,13 @@ public final class SyncServer: Sendable {
             preconditionFailure("call SyncServer.bootstrap(_:) before SyncServer.session")
         }
         return server
+    }
+}
+
+extension SyncServer {
+    /// Waits until every delegate call that is currently due has returned. For tests.
+    package func callbacksDelivered() async {
+        let lane = driver.state.withLock { $0.lane }
+        await lane?.value
     }
 }

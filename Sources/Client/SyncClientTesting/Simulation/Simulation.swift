@@ -1,6 +1,6 @@
-internal import SyncEngine
-internal import SyncProtocol
-internal import SyncStore
+import SyncEngine
+import SyncProtocol
+import SyncStore
 
 /// One history of some devices and a server, with every kind of fault, at times chosen by a seed.
 ///
@@ -204,5 +204,182 @@ final class CommitIDSource: @unchecked Sendable {
             let id = CommitID("00000000-0000-4000-9000-" + String(repeating: "0", count: 12 - digits.count) + digits)
         else { preconditionFailure("the text is a UUID") }
         return id
+    }
+}
+
+/// The circumstances of a simulated history.
+public struct SimulationOptions: Sendable {
+    /// The number of devices, 1 to 8.
+    public var devices: Int
+    /// The number of actions that people perform before all faults end and everything settles.
+    public var steps: Int
+    /// Whether the server has the extensions of its protocol.
+    public var hasExtensions: Bool
+    /// Whether requests and replies are lost, late, or duplicated, and the server is sometimes closed.
+    public var hasNetworkFaults: Bool
+    /// Whether processes end at arbitrary points.
+    public var hasProcessDeaths: Bool
+    /// Whether the clients keep their state in SQLite, as real clients do, in addition to memory.
+    public var usesDatabase: Bool
+    /// The folder of their databases; nil keeps them in memory.
+    public var databaseFolder: String?
+    /// The maximum number of files that people create; after that they only change existing ones. Nil: no limit.
+    public var maximumFiles: Int?
+    /// Whether people create groups, leave them, are removed from them, and delete their accounts.
+    public var hasDepartures = true
+    /// Whether server and storages refuse some contents, until the faults end.
+    public var hasRefusals = true
+    /// Whether people withdraw changes.
+    public var hasWithdrawals = true
+    /// Whether the server is restored from backups.
+    public var hasRestorations = false
+    /// Whether users switch to other accounts.
+    public var hasAccountSwitches = false
+
+    /// The options of a seed: each seed is a different history, under different circumstances.
+    ///
+    /// Four of five histories have a server with all extensions. In every second one of these, users switch accounts;
+    /// in every fourth, the server is restored from backups, and nobody leaves. One in 32 histories uses SQLite.
+    public init(seed: UInt64) {
+        var random = SplitMix64(seed: seed ^ 0x5EED)
+        devices = 3 + random.below(6)
+        steps = 20 + random.below(60)
+        hasExtensions = !random.once(in: 5)
+        hasNetworkFaults = !random.once(in: 4)
+        hasProcessDeaths = !random.once(in: 4)
+        usesDatabase = random.once(in: 32)
+        hasAccountSwitches = hasExtensions && random.once(in: 2)
+        // A switch takes several actions of one person.
+        if hasAccountSwitches { steps *= 2 }
+        hasRestorations = hasExtensions && !hasAccountSwitches && random.once(in: 2)
+        if hasRestorations { hasDepartures = false }
+    }
+}
+
+/// The result of a history.
+public struct SimulationReport: Sendable {
+    /// The seed of the history.
+    public let seed: UInt64
+    /// The rules that were broken, as sentences; empty if there were none.
+    public internal(set) var violations: [String] = []
+    /// The log of events, if requested.
+    public internal(set) var log: [String] = []
+    /// The number of events.
+    public internal(set) var events = 0
+    /// The number of successful commits.
+    public internal(set) var commits = 0
+    /// The number of times that an app was asked about a conflict.
+    public internal(set) var conflicts = 0
+    /// The number of delivered file groups.
+    public internal(set) var deliveries = 0
+    /// The number of processes that died.
+    public internal(set) var deaths = 0
+    /// The number of syncs that restarted because of a stale master version.
+    public internal(set) var staleReplies = 0
+    /// The number of files that were delivered as out of reach.
+    public internal(set) var gone = 0
+    /// The number of changes that were set aside because the server does not accept them.
+    public internal(set) var failedUploads = 0
+    /// The number of times that a change began to wait for a storage or a permission.
+    public internal(set) var waits = 0
+    /// The number of withdrawals.
+    public internal(set) var withdrawals = 0
+    /// The number of times that the server was restored from a backup.
+    public internal(set) var restorations = 0
+    /// The number of files that were restored.
+    public internal(set) var restoredFiles = 0
+    /// The number of confirmed switches of accounts.
+    public internal(set) var switches = 0
+    /// The number of files that were uploaded again.
+    public internal(set) var reuploads = 0
+
+    init(seed: UInt64) {
+        self.seed = seed
+    }
+}
+
+/// Planned events, ordered by time; simultaneous events in the order of planning.
+struct EventQueue<Event> {
+    private struct Entry {
+        let time: Double
+        let number: Int
+        let event: Event
+
+        func precedes(_ other: Entry) -> Bool {
+            time != other.time ? time < other.time : number < other.number
+        }
+    }
+
+    // A binary heap.
+    private var entries: [Entry] = []
+    private var planned = 0
+
+    var isEmpty: Bool { entries.isEmpty }
+
+    mutating func plan(_ event: Event, at time: Double) {
+        planned += 1
+        entries.append(Entry(time: time, number: planned, event: event))
+        var index = entries.count - 1
+        while index > 0, entries[index].precedes(entries[(index - 1) / 2]) {
+            entries.swapAt(index, (index - 1) / 2)
+            index = (index - 1) / 2
+        }
+    }
+
+    mutating func next() -> (time: Double, event: Event)? {
+        guard let first = entries.first else { return nil }
+        let last = entries.removeLast()
+        if !entries.isEmpty {
+            entries[0] = last
+            sink()
+        }
+        return (first.time, first.event)
+    }
+
+    private mutating func sink() {
+        var index = 0
+        while true {
+            var least = index
+            for child in [2 * index + 1, 2 * index + 2] where child < entries.count {
+                if entries[child].precedes(entries[least]) { least = child }
+            }
+            if least == index { return }
+            entries.swapAt(index, least)
+            index = least
+        }
+    }
+}
+
+/// A random number generator that produces the same numbers for the same seed, on every platform.
+///
+/// SplitMix64 by Sebastiano Vigna, https://prng.di.unimi.it/splitmix64.c
+struct SplitMix64: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var bits = state
+        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
+        return bits ^ (bits >> 31)
+    }
+
+    /// True with a probability of 1 in `count`.
+    mutating func once(in count: Int) -> Bool {
+        below(count) == 0
+    }
+
+    /// A number from 0 up to, not including, `bound`.
+    mutating func below(_ bound: Int) -> Int {
+        Int(next() % UInt64(bound))
+    }
+
+    /// One of the elements; nil if there is none.
+    mutating func pick<Element>(_ elements: [Element]) -> Element? {
+        elements.isEmpty ? nil : elements[below(elements.count)]
     }
 }

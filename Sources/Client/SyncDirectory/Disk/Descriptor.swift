@@ -266,3 +266,79 @@ extension FileCalls {
         }
     }
 }
+
+/// Renames that are missing from POSIX: without replacing, and an atomic exchange of two files.
+///
+/// renameat2(2) of Linux, renameatx_np(2) of Darwin. Not every file system supports them.
+@safe
+enum RenameCall {
+    enum Kind {
+        case noReplace
+        case exchange
+    }
+
+    enum Outcome {
+        case done
+        case failed(Int32)
+        /// This system or this file system does not support the call.
+        case unsupported
+    }
+
+    static func rename(_ old: FileCalls.Place, to new: FileCalls.Place, _ kind: Kind) -> Outcome {
+        #if canImport(Darwin)
+            let flags = kind == .noReplace ? UInt32(RENAME_EXCL) : UInt32(RENAME_SWAP)
+            let result = unsafe renameatx_np(old.folder.number, old.name, new.folder.number, new.name, flags)
+        #else
+            guard let call = unsafe renameat2 else { return .unsupported }
+            // RENAME_NOREPLACE and RENAME_EXCHANGE of linux/fs.h.
+            let flags: CUnsignedInt = kind == .noReplace ? 1 : 2
+            let result = unsafe call(old.folder.number, old.name, new.folder.number, new.name, flags)
+        #endif
+        if result == 0 { return .done }
+        return [EINVAL, ENOSYS, ENOTSUP, EOPNOTSUPP].contains(errno) ? .unsupported : .failed(errno)
+    }
+
+    #if !canImport(Darwin)
+        private typealias Call =
+            @convention(c) (CInt, UnsafePointer<CChar>, CInt, UnsafePointer<CChar>, CUnsignedInt) -> CInt
+
+        /// glibc 2.28 and later; its headers declare the function for GNU sources only, which Swift's module is not.
+        private static let renameat2: Call? = unsafe dlsym(nil, "renameat2").map { address in
+            unsafe unsafeBitCast(address, to: Call.self)
+        }
+    #endif
+}
+
+/// A failed system call on the directory's files.
+package struct DiskError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The call, such as `openat`.
+    package let call: String
+    /// The system's error number; see errno(3).
+    package let code: Int32
+    /// The path, if the error concerns one file.
+    package var path: String?
+
+    init(_ call: String, _ path: RelativePath? = nil, code: Int32 = errno) {
+        self.call = call
+        self.code = code
+        self.path = path?.text
+    }
+
+    /// Whether the file does not exist, including because a parent folder is missing or is not a folder.
+    var isMissing: Bool { code == ENOENT || code == ENOTDIR || code == ELOOP }
+
+    /// Whether the name is already in use.
+    var isOccupied: Bool { code == EEXIST || code == ENOTEMPTY }
+
+    /// Whether another place in the directory may work: a link or a file exists instead of a needed folder, the name is
+    /// invalid on this file system, access to the folder is denied, or the folder is on another file system.
+    var concernsThePlace: Bool {
+        [ENOTDIR, ELOOP, EISDIR, ENAMETOOLONG, EINVAL, EILSEQ, EACCES, EPERM, EXDEV, EEXIST, ENOTEMPTY].contains(code)
+    }
+
+    /// A description for people.
+    package var description: String {
+        let reason = unsafe String(cString: strerror(code))
+        return path.map { "\($0): \(reason) (\(call))" } ?? "\(reason) (\(call))"
+    }
+}

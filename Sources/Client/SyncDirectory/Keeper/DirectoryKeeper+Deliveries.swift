@@ -1,5 +1,47 @@
-internal import Foundation
-internal import SyncProtocol
+package import Foundation
+package import SyncProtocol
+
+/// A change by others to apply to the directory.
+package struct Delivery: Sendable, Hashable {
+    /// The kinds of changes.
+    package enum Kind: Sendable, Hashable {
+        /// New contents, at this URL outside the directory; they are copied.
+        case contents(URL)
+        /// Only the text is new.
+        case description
+        /// The file was deleted.
+        case deletion
+    }
+
+    package var fileUUID: FileUUID
+    package var kind: Kind
+    /// The file's text; nil if it has none, or it is unknown.
+    package var appMetaData: String?
+    package var mimeType: MIMEType?
+    /// When the contents were uploaded, by the server's clock.
+    package var updateDate: Date?
+
+    package init(
+        fileUUID: FileUUID, kind: Kind, appMetaData: String? = nil, mimeType: MIMEType? = nil, updateDate: Date? = nil
+    ) {
+        self.fileUUID = fileUUID
+        self.kind = kind
+        self.appMetaData = appMetaData
+        self.mimeType = mimeType
+        self.updateDate = updateDate
+    }
+
+    var description: FileDescription? { appMetaData.flatMap { FileDescription(appMetaData: $0) } }
+}
+
+/// The outcome of a delivery.
+package enum DeliveryOutcome: Sendable, Hashable {
+    /// The directory reflects the change, or already did.
+    case done
+    /// The contents are not available locally, and must be requested: the file was deleted locally, or its record was
+    /// lost.
+    case needsContents
+}
 
 extension DirectoryKeeper {
     /// Applies a change by others to the directory. Idempotent.
@@ -136,5 +178,27 @@ extension DirectoryKeeper {
         }
         if file.pending.contains(.path) || (file.isAlias && file.serverPath == theirs) { return file.path }
         return theirs
+    }
+}
+
+extension DirectoryKeeper {
+    /// Whether the directory has a file's last synchronized contents.
+    package enum SynchronizedContents: Sendable, Hashable {
+        /// They are at this path.
+        case unchanged(RelativePath)
+        /// The contents differ.
+        case changed
+        /// The file is not here, or cannot be read.
+        case missing
+    }
+
+    /// Finds the last synchronized contents of a file. Reads a file that was touched since.
+    package func synchronizedContents(of uuid: FileUUID) -> SynchronizedContents {
+        guard let file = record[uuid], !file.pending.contains(.deletion), file.conflict.isEmpty else { return .missing }
+        guard let item = try? root.item(at: file.path), case .file(let signature) = item else { return .missing }
+        guard !file.pending.contains(.contents) else { return .changed }
+        if signature == file.signature { return .unchanged(file.path) }
+        guard let reading = try? root.reading(of: file.path) else { return .missing }
+        return reading.digest == file.digest ? .unchanged(file.path) : .changed
     }
 }

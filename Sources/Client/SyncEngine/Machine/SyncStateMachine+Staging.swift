@@ -1,4 +1,4 @@
-internal import SyncProtocol
+import SyncProtocol
 
 // Ensures that the server has staged exactly the changes that the client expects, since a commit includes all staged
 // changes.
@@ -97,6 +97,139 @@ extension SyncStateMachine {
             resetItems(of: runGroup)
             restart(current: current)
         case .failed(let failure): failStaging(failure)
+        default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
+        }
+    }
+}
+
+// Queues whose changes are committed when the last one arrives: they need no requests for the commit or the staged
+// changes, and others see the changes even if the process ends while the last ones are being sent.
+extension SyncStateMachine {
+    /// Maximum size in bytes of a file's text, and of the message to the other members, in a queue that is sent as a
+    /// batch: together with the batch's parameters they must fit into a query.
+    private static let maximumBatchTextBytes = 2_000
+
+    /// The batch of an item; nil if its queue waits for a commit.
+    func batch(of item: UploadItem, in queue: UploadQueue) -> UploadBatch? {
+        guard let batchUUID = queue.batchUUID else { return nil }
+        let items = state.items(in: queue.id)
+        return UploadBatch(
+            batchUUID: batchUUID, batchCount: Int32(items.count),
+            pushNotificationMessage: item.id == items.first?.id ? queue.pushNotificationMessage : nil)
+    }
+
+    /// Turns a queue into a batch before it is sent, if possible.
+    mutating func beginBatch(_ id: RowID<UploadQueue>) {
+        guard let queue = state.queues[id], let version = state.groups[runGroup]?.masterVersion else { return }
+        if queue.batchUUID != nil {
+            guard queue.commitVersion != version else { return }
+            // Its changes are valid only for the other version.
+            forgetBatch(of: runGroup)
+            resetItems(of: runGroup)
+        }
+        guard mayBeBatch(queue), let batchUUID = BatchUUID(configuration.makeCommitID().rawValue) else { return }
+        run?.begunBatch = batchUUID
+        state.queues.update(id) {
+            $0.batchUUID = batchUUID
+            $0.commitVersion = version
+        }
+    }
+
+    private func mayBeBatch(_ queue: UploadQueue) -> Bool {
+        guard let limit = configuration.maximumBatchBytes else { return false }
+        let items = state.items(in: queue.id)
+        let texts = items.map(\.appMetaData) + [queue.pushNotificationMessage]
+        // If one change is permanently refused, all others are sent once more.
+        let size = items.reduce(0) { $0 + ($1.kind == .file ? $1.fileSize ?? 0 : 0) }
+        return configuration.capabilities.batches && run?.queueWithoutBatch != queue.id
+            && UploadBatch.allowedCounts.contains(Int32(items.count)) && size <= limit
+            && items.allSatisfy { $0.status == .notStarted && $0.fileUUID != nil }
+            && texts.allSatisfy { ($0?.utf8.count ?? 0) <= Self.maximumBatchTextBytes }
+    }
+
+    /// Records, once all changes of a batch have been sent, that the server may commit it without another request.
+    mutating func noteLastOfBatch(_ id: RowID<UploadQueue>) {
+        guard let batchUUID = state.queues[id]?.batchUUID, !state.items.contains(at: .waiting(id)) else { return }
+        state.queues.update(id) { $0.commitID = batchUUID.commitID }
+    }
+
+    /// Abandons the batches of a group: the server has not committed them, and will not.
+    mutating func forgetBatch(of group: SharingGroupUUID) {
+        for queue in state.closedQueues(of: group) where queue.batchUUID != nil {
+            state.queues.update(queue.id) {
+                $0.batchUUID = nil
+                $0.commitID = nil
+                $0.commitVersion = nil
+            }
+        }
+    }
+
+    mutating func sendWithoutBatch(_ queue: RowID<UploadQueue>) {
+        forgetBatch(of: runGroup)
+        resetItems(of: runGroup)
+        run?.queueWithoutBatch = queue
+        continueUploads(of: queue)
+    }
+
+    mutating func takeBatchOver(_ id: RowID<UploadQueue>, _ version: MasterVersion) {
+        completeBatch(id, version)
+        finish()
+    }
+
+    /// Ends a queue that the server has committed, and reports each of its changes that has not been reported yet.
+    mutating func completeBatch(_ id: RowID<UploadQueue>, _ version: MasterVersion) {
+        for item in state.items(in: id) where item.status != .uploaded {
+            // Its own reply was lost.
+            guard let file = item.fileUUID, let entry = state.directory[file] else { continue }
+            var attributes = entry.attributes
+            attributes.appMetaData = item.appMetaData ?? attributes.appMetaData
+            reportStaged(item, attributes)
+        }
+        complete(id, raisesMasterVersion: version)
+    }
+
+    // MARK: Determining the outcome of a batch
+
+    /// Resends the smallest change, in bytes, of a batch that may not have arrived: if the batch is committed, the
+    /// reply shows it, even if others have committed since. A stale reply means that the batch is not committed, and
+    /// will not be.
+    mutating func replayBatch(of queue: UploadQueue) {
+        let all = state.items(in: queue.id)
+        let unanswered = all.filter { $0.status != .uploaded }
+        let items = unanswered.isEmpty ? all : unanswered
+        let sizes = items.map { $0.kind == .file ? $0.fileSize ?? 0 : -1 }
+        guard let least = sizes.min(), let index = sizes.firstIndex(of: least), let version = queue.commitVersion,
+            let request = stagingRequest(items[index], in: queue, from: version)
+        else {
+            sendIndex()
+            return
+        }
+        send(request, .replayingBatch(items[index].id))
+    }
+
+    mutating func receiveReplayedMember(_ reply: ServerReply, _ id: RowID<UploadItem>) {
+        guard let item = state.items[id] else {
+            // Withdrawn meanwhile.
+            sendIndex()
+            return
+        }
+        switch reply {
+        case .batchCommitted(let version, _, _):
+            completeBatch(item.queueID, version)
+            resumeDownloads()
+        case .fileStaged, .done:
+            // Other changes of the batch have not arrived. Those that have arrived stay staged.
+            state.queues.update(item.queueID) { $0.commitID = nil }
+            state.items.update(id) { $0.status = .uploaded }
+            resumeDownloads()
+        case .stale(let current):
+            forgetBatch(of: runGroup)
+            resetItems(of: runGroup)
+            restart(current: current)
+        case .failed(.localFile), .failed(.refused(status: 400..<600, _, _)), .gone:
+            // This does not reveal the outcome of the batch. The index shows which changes arrived.
+            sendIndex()
+        case .failed(let failure): fail(failure)
         default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
         }
     }

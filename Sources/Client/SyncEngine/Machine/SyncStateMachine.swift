@@ -209,3 +209,83 @@ struct Run: Sendable {
         self.group = group
     }
 }
+
+// Repairs the state after an interrupted process.
+extension SyncStateMachine {
+    /// Repairs the last process's unfinished work. Must be called first.
+    package mutating func launch(at now: WireDate) -> [EngineAction] {
+        self.now = now
+        if state.openQueue == nil { openQueue() }
+        repairInFlight()
+        for item in state.items.rows(where: { state.queues[$0.queueID] == nil }) { removeItem(item) }
+        for queue in state.queues.rows(where: { $0.state != .open }) where !state.items.contains(at: .queue(queue.id)) {
+            state.queues[queue.key] = nil
+        }
+        let oldest = now.secondsSince1970 - TransferCacheEntry.lifetimeSeconds
+        for entry in state.transfers.rows(where: { $0.cachedAt.secondsSince1970 < oldest }) {
+            state.transfers[entry.key] = nil
+            actions.append(.removeFile(entry.location))
+        }
+        return takeActions()
+    }
+
+    /// Marks all operations in progress as not started.
+    mutating func repairInFlight() {
+        for item in state.items.rows(at: .inFlight) {
+            state.items.update(item.key) { $0.status = .notStarted }
+        }
+        for item in state.downloads.rows(at: .inFlight) {
+            state.downloads.update(item.key) { $0.status = .notStarted }
+        }
+        for item in state.reuploads.rows(at: .status(.uploading)) {
+            state.reuploads.update(item.key) { $0.status = .pending }
+        }
+        for group in state.downloadGroups.rows(at: .begun) {
+            if group.status == .downloading || state.downloads.contains(at: .incomplete(group.id)) {
+                state.downloadGroups.update(group.key) { $0.status = .notStarted }
+            }
+        }
+    }
+}
+
+// Updates about the server and the user while the client runs.
+extension SyncStateMachine {
+    /// Sets the capabilities that the server has reported.
+    package mutating func use(_ capabilities: ServerCapabilities) {
+        configuration.capabilities = capabilities
+    }
+
+    /// Sets the storage of the user's own account; nil for an account without storage.
+    package mutating func use(accountStorage: CloudStorageType?) {
+        configuration.accountStorage = accountStorage
+    }
+
+    /// Sets the user; nil if unknown.
+    package mutating func use(userID: UserID?) {
+        configuration.userID = userID
+    }
+
+    /// Makes each sync fail with an error until it is cleared with nil. An active sync continues.
+    package mutating func block(with error: SyncError?) {
+        blockingError = error
+    }
+
+    /// Adds a group that the server has just created at the user's request.
+    package mutating func addOwnGroup(_ group: SharingGroupUUID, name: String?) {
+        guard state.groups[group] == nil else { return }
+        state.groups.put(SharingEntry(sharingGroupUUID: group, name: name, permission: .admin))
+    }
+
+    /// Repeats downloads whose files are missing: an app may have moved a file and then ended before it could
+    /// acknowledge the delivery. Must not be called while a sync is active.
+    package mutating func forgetMissingFiles(_ isMissing: (LocalFileLocation) -> Bool) {
+        for item in state.downloads.rows(where: { $0.location.map(isMissing) ?? false }) {
+            state.downloads.update(item.key) {
+                $0.status = .notStarted
+                $0.location = nil
+            }
+            state.downloadGroups.update(item.groupID) { $0.status = .notStarted }
+        }
+        for entry in state.transfers.rows(where: { isMissing($0.location) }) { state.transfers[entry.key] = nil }
+    }
+}

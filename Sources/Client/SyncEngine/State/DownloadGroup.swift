@@ -140,3 +140,108 @@ package struct DownloadItem: TableRow {
         return keys
     }
 }
+
+/// The app's answer to a conflict, kept until the delivery.
+package struct StoredResolution: Sendable, Equatable {
+    /// The answer.
+    package enum Answer: Sendable, Equatable {
+        case content(ContentDownloadResolution)
+        case deletion(DownloadDeletionResolution)
+    }
+
+    /// The answer.
+    package let answer: Answer
+    /// The latest item that existed when the app was asked: the answer does not cover later items.
+    package let lastItem: RowID<UploadItem>
+
+    /// Creates a resolution.
+    package init(_ answer: Answer, lastItem: RowID<UploadItem>) {
+        self.answer = answer
+        self.lastItem = lastItem
+    }
+
+    /// The stored form: a word, and the id of the latest item.
+    package var text: String {
+        let word =
+            switch answer {
+            case .content(.acceptContentDownload): "accept"
+            case .content(.rejectContentDownload(let kept)): "reject\(kept.rawValue)"
+            case .deletion(.acceptDownloadDeletion): "acceptDeletion"
+            case .deletion(.rejectDownloadDeletion(.keepContentUpload)): "keepUpload"
+            case .deletion(.rejectDownloadDeletion(.removeContentUpload)): "removeUpload"
+            }
+        return "\(word) \(lastItem.rawValue)"
+    }
+
+    /// Parses the stored form; nil for any other text.
+    package init?(text: String) {
+        let parts = text.split(separator: " ")
+        guard parts.count == 2, let number = Int64(parts[1]) else { return nil }
+        lastItem = RowID(number)
+        switch parts[0] {
+        case "accept": answer = .content(.acceptContentDownload)
+        case "acceptDeletion": answer = .deletion(.acceptDownloadDeletion)
+        case "keepUpload": answer = .deletion(.rejectDownloadDeletion(.keepContentUpload))
+        case "removeUpload": answer = .deletion(.rejectDownloadDeletion(.removeContentUpload))
+        default:
+            guard parts[0].hasPrefix("reject"), let bits = Int(parts[0].dropFirst(6)), (0...3).contains(bits) else {
+                return nil
+            }
+            answer = .content(.rejectContentDownload(UploadResolution(rawValue: bits)))
+        }
+    }
+}
+
+/// A completed download whose result has not been used yet.
+///
+/// The contents of a version never change, so they remain valid after a change of the master version, and after a
+/// relaunch.
+package struct TransferCacheEntry: TableRow {
+    /// The information in a reply other than the contents.
+    package struct Reply: Sendable, Equatable {
+        /// The requested version of the text.
+        package var appMetaDataVersion: AppMetaDataVersion?
+        /// The text.
+        package var appMetaData: String?
+        /// The storage that holds the file.
+        package var cloudStorageType: CloudStorageType?
+        /// Whether the contents were changed in the cloud directly, without the server.
+        package var contentsChanged = false
+
+        /// An empty reply.
+        package init() {}
+    }
+
+    /// The entry.
+    package let id: RowID<TransferCacheEntry>
+    /// The file.
+    package let fileUUID: FileUUID
+    /// The version of the contents.
+    package let fileVersion: FileVersion
+    /// The information in the reply.
+    package let reply: Reply
+    /// The location of the contents; owned by the library.
+    package let location: LocalFileLocation
+    /// When it was stored; expired entries are removed.
+    package let cachedAt: WireDate
+
+    /// How long an entry is kept, in seconds: five days.
+    package static let lifetimeSeconds: Int64 = 5 * 86_400
+
+    /// Creates an entry.
+    package init(
+        id: RowID<TransferCacheEntry>, fileUUID: FileUUID, fileVersion: FileVersion, reply: Reply,
+        location: LocalFileLocation, cachedAt: WireDate
+    ) {
+        self.id = id
+        self.fileUUID = fileUUID
+        self.fileVersion = fileVersion
+        self.reply = reply
+        self.location = location
+        self.cachedAt = cachedAt
+    }
+
+    package var key: RowID<TransferCacheEntry> { id }
+
+    package var indexKeys: [FileUUID] { [fileUUID] }
+}

@@ -1,5 +1,6 @@
 public import Foundation
 public import HTTPTypes
+import SyncProtocol
 
 /// Performs HTTP requests for a ``ServerConnection``.
 ///
@@ -185,5 +186,103 @@ extension FileManager {
         try moveItem(at: file, to: destination)
         let size = try attributesOfItem(atPath: destination.path)[.size] as? NSNumber
         return size?.int64Value ?? 0
+    }
+}
+
+/// A transfer that ended while no caller waited for it: the process that started it has ended.
+///
+/// ``ServerConnection/uploadOutcome(of:)`` and ``ServerConnection/downloadOutcome(of:in:)`` return its outcome.
+public struct UnattendedTransfer: Sendable {
+    /// The label of the transfer's ``HTTPExchange``.
+    public var label: String?
+    /// Its reply, or the failure.
+    public var result: Result<HTTPReply, TransportFailure>
+    /// The file with the downloaded bytes, which the app owns from now on; nil if there are none.
+    public var file: URL?
+
+    /// Creates a transfer.
+    public init(label: String?, result: Result<HTTPReply, TransportFailure>, file: URL? = nil) {
+        self.label = label
+        self.result = result
+        self.file = file
+    }
+}
+
+/// Receives transfers that outlived the process that started them.
+public struct UnattendedTransfers: Sendable {
+    /// The folder for downloaded files, each with a unique name.
+    public var folder: URL
+    /// Called when a transfer has ended, one call at a time. The app must have stored the transfer when it returns.
+    public var ended: @Sendable (UnattendedTransfer) -> Void
+    /// Called when all transfers that ended while the app was not running have been reported: then call the completion
+    /// handler of `application(_:handleEventsForBackgroundURLSession:completionHandler:)`. Never called on systems
+    /// without background sessions.
+    public var allReported: @Sendable () -> Void
+
+    /// Creates the handlers.
+    public init(
+        folder: URL, ended: @escaping @Sendable (UnattendedTransfer) -> Void,
+        allReported: @escaping @Sendable () -> Void = {}
+    ) {
+        self.folder = folder
+        self.ended = ended
+        self.allReported = allReported
+    }
+
+    func newFile() -> URL { folder.appending(path: UUID().uuidString) }
+}
+
+extension RequestHeader {
+    /// The header for swift-http-types.
+    var fieldName: HTTPField.Name {
+        guard let name = HTTPField.Name(rawValue) else { preconditionFailure("\(rawValue) is no header name") }
+        return name
+    }
+}
+
+extension ResponseHeader {
+    /// The header for swift-http-types, which compares names case-insensitively.
+    var fieldName: HTTPField.Name {
+        guard let name = HTTPField.Name(rawValue) else { preconditionFailure("\(rawValue) is no header name") }
+        return name
+    }
+}
+
+extension HTTPReply {
+    /// The value of one of the protocol's headers; nil if it is missing.
+    func header(_ header: ResponseHeader) -> String? { self.header(header.fieldName) }
+}
+
+/// The value of `Retry-After` (RFC 9110, section 10.2.3).
+enum RetryAfter {
+    /// The wait from `now`; nil if the value is neither seconds nor a date. A date in the past means zero.
+    static func duration(_ value: String, now: Date) -> Duration? {
+        let text = value.trimmingCharacters(in: .whitespaces)
+        if let seconds = Int64(text) { return .seconds(max(0, seconds)) }
+        guard let date = date(text) else { return nil }
+        return .seconds(max(0, date.secondsSince1970 - Int64(now.timeIntervalSince1970)))
+    }
+
+    /// Parses an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`, the only form that senders may generate today (section
+    /// 5.6.7).
+    private static func date(_ text: String) -> WireDate? {
+        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        let parts = text.split(separator: " ")
+        guard parts.count == 6, parts[5] == "GMT", let month = months.firstIndex(of: String(parts[2])) else {
+            return nil
+        }
+        let time = parts[4].split(separator: ":").compactMap { Int($0) }
+        guard let day = Int(parts[1]), let year = Int(parts[3]), time.count == 3 else { return nil }
+        return WireDate(year: year, month: month + 1, day: day, hour: time[0], minute: time[1], second: time[2])
+    }
+}
+
+extension URLComponents {
+    /// The host and, if present, the port (RFC 3986, section 3.2), without user information; nil without a host.
+    package var authority: String? {
+        guard let host, !host.isEmpty else { return nil }
+        // An IPv6 address needs brackets, whether or not Foundation includes them.
+        let literal = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+        return port.map { "\(literal):\($0)" } ?? literal
     }
 }

@@ -1,3 +1,5 @@
+import Foundation
+import HTTPTypes
 public import SyncProtocol
 
 /// Why a request produced no result.
@@ -130,6 +132,199 @@ extension ServerConnectionError: CustomStringConvertible, CustomDebugStringConve
         var text = description
         if let detail { text += ": \(detail)" }
         if let underlyingError { text += " (\(String(reflecting: underlyingError)))" }
+        return text
+    }
+}
+
+extension ServerConnectionError {
+    /// The error for a request without a reply.
+    init(_ failure: TransportFailure, endpoint: EndpointName) {
+        let (code, isRetryable): (Code, Bool) =
+            switch failure.kind {
+            case .notConnected: (.notConnected, true)
+            case .interrupted: (.connectionLost, true)
+            case .timedOut: (.timedOut, true)
+            case .cancelled: (.cancelled, true)
+            case .untrusted: (.untrustedServer, false)
+            case .fileUnreadable: (.fileUnreadable, false)
+            case .fileUnwritable: (.fileUnwritable, false)
+            case .malformed: (.invalidReply, true)
+            }
+        self.init(code, endpoint: endpoint, isRetryable: isRetryable, underlyingError: failure.underlying)
+    }
+
+    /// The error for a reply that is not a success.
+    init(_ reply: HTTPReply, endpoint: EndpointName, now: Date) {
+        let body = try? JSONDecoder().decode(ReceivedErrorBody.self, from: reply.body)
+        let serverCode = reply.header(.errorCode) ?? body?.code
+        let status = reply.response.status.code
+        let code = Self.code(status, serverCode, endpoint)
+        self.init(
+            code, endpoint: endpoint, status: status, serverCode: serverCode.map(ServerErrorCode.init(rawValue:)),
+            requestID: body?.requestId, isRetryable: body?.retryable ?? Self.isRetryable(status),
+            retryAfter: reply.header(HTTPField.Name.retryAfter).flatMap { RetryAfter.duration($0, now: now) },
+            goneReason: body?.goneReason, detail: body?.error ?? body?.detail)
+        activeAccountType = reply.header(.activeAccountType).flatMap(AccountType.init(rawValue:))
+        accountSwitchID = body?.switchId
+        undoUntil = body?.undoUntil
+        usableFrom = body?.usableFrom
+        // The messages of other codes are for developers.
+        if code == .serverUnavailable, serverCode.map({ $0 == ErrorCode.maintenance.rawValue }) ?? true {
+            maintenanceMessage = ServiceMessage(reply)?.text
+        }
+    }
+
+    /// The error for a reply that an intermediary between client and server has generated: it reveals nothing about the
+    /// user, the file or the group.
+    init(foreign reply: HTTPReply, endpoint: EndpointName) {
+        let status = reply.response.status.code
+        // 413, 414, 431: the proxy's limits; a retry of the same request would have the same size.
+        self.init(
+            .invalidReply, endpoint: endpoint, status: status, isRetryable: ![413, 414, 431].contains(status),
+            detail: "the reply is not from a SyncServer")
+    }
+
+    /// Classifies the statuses of docs/protocol.md, section 4.1.
+    private static func code(_ status: Int, _ serverCode: String?, _ endpoint: EndpointName) -> Code {
+        switch status {
+        case 401: .signInRequired
+        // An older server supports neither the path nor this error code.
+        case 404, 405:
+            endpoint.isExtension && (serverCode == nil || serverCode == ServerErrorCode.endpointUnknown.rawValue)
+                ? .notSupported : .refused
+        case 410: .gone
+        case 408, 429: .busy
+        case 503: .serverUnavailable
+        case 400..<500: .refused
+        case 500..<600: .serverFailed
+        default: .invalidReply
+        }
+    }
+
+    /// For servers that do not report it: client errors are not retryable.
+    private static func isRetryable(_ status: Int) -> Bool {
+        switch status {
+        case 408, 429: true
+        case 400..<500: false
+        case 507: false
+        default: true
+        }
+    }
+}
+
+extension EndpointName {
+    /// Whether the endpoint is missing from servers of older generations.
+    var isExtension: Bool {
+        switch self {
+        case .discardUploads, .getSharingInvitations, .revokeSharingInvitation, .getSharingGroupMembers,
+            .updateSharingGroupMember, .removeSharingGroupMember, .revokeDeviceGrants,
+            .beginAccountSwitch, .confirmAccountSwitch, .getAccountSwitchStatus, .reuploadFile, .finishAccountSwitch,
+            .cancelAccountSwitch, .undoAccountSwitch, .createUpload, .uploadOptions, .getUploadOffset, .appendToUpload,
+            .abandonUpload:
+            true
+        default: false
+        }
+    }
+}
+
+extension HTTPReply {
+    /// The message of a reply with the status 200.
+    /// - Throws: ``ServerConnectionError/Code/invalidReply``.
+    func message<Message: ResponseMessage>(
+        of endpoint: EndpointName, as type: Message.Type = Message.self
+    ) throws(ServerConnectionError) -> Message {
+        let json: Data
+        switch endpoint.route.responseKind {
+        case .json: json = body
+        case .header, .data: json = Data((header(.messageParams) ?? "").utf8)
+        }
+        do {
+            return try JSONDecoder().decode(Message.self, from: json)
+        } catch {
+            throw ServerConnectionError(
+                .invalidReply, endpoint: endpoint, status: response.status.code, isRetryable: true,
+                underlyingError: error)
+        }
+    }
+
+    /// Whether a reply counts as the server's, and not as that of a proxy or a network's sign-in page.
+    ///
+    /// Servers send their version with every reply. SyncServerII omits it from a 401, which has no body. The library
+    /// accepts from any sender that the service is closed, busy or broken.
+    /// - Parameter extensions: The known extensions of the server.
+    func isFromServer(of extensions: ServerExtensions) -> Bool {
+        guard header(.serverVersion) == nil, header(.errorCode) == nil else { return true }
+        switch response.status.code {
+        case 401: return extensions != .present && body.isEmpty && response.headerFields[.wwwAuthenticate] == nil
+        case 408, 429, 500...: return true
+        default: return false
+        }
+    }
+}
+
+/// A reply's message to people while the service is closed: one line of text, from any sender. The server sends JSON,
+/// an operator's own page or a proxy sends HTML, a `FailoverMessage` is plain text.
+struct ServiceMessage {
+    /// Maximum length of a message, in characters.
+    private static let maximumCharacters = 1_000
+    /// Larger bodies are not messages.
+    private static let maximumBytes = 64 << 10
+
+    /// Not empty; without markup, line breaks and control characters.
+    let text: String
+
+    /// Nil if the reply contains no message.
+    init?(_ reply: HTTPReply) {
+        guard reply.body.count <= Self.maximumBytes, let body = String(data: reply.body, encoding: .utf8) else {
+            return nil
+        }
+        let type = reply.header(HTTPField.Name.contentType)?.lowercased() ?? ""
+        let trimmed = body.trimmingCharacters(in: .whitespacesAndNewlines)
+        let message: String
+        if type.contains("json") || trimmed.hasPrefix("{") {
+            guard let member = Self.member(of: reply.body) else { return nil }
+            message = member
+        } else if type.contains("html") || trimmed.hasPrefix("<") {
+            message = Self.withoutMarkup(trimmed)
+        } else {
+            message = trimmed
+        }
+        let line = message.unicodeScalars
+            .split { CharacterSet.whitespacesAndNewlines.contains($0) || CharacterSet.controlCharacters.contains($0) }
+            .map { String(String.UnicodeScalarView($0)) }.joined(separator: " ")
+        guard !line.isEmpty else { return nil }
+        text = String(line.prefix(Self.maximumCharacters))
+    }
+
+    private struct OtherBody: Decodable {
+        var message: String?
+    }
+
+    /// The message in JSON: the server's, that of problem details (RFC 9457) or of other formats, or a single string.
+    private static func member(of json: Data) -> String? {
+        let decoder = JSONDecoder()
+        if let text = try? decoder.decode(String.self, from: json) { return text }
+        let body = try? decoder.decode(ReceivedErrorBody.self, from: json)
+        let others = try? decoder.decode(OtherBody.self, from: json)
+        return body?.error ?? body?.detail ?? others?.message ?? body?.title
+    }
+
+    /// The displayed text of a page.
+    private static func withoutMarkup(_ page: String) -> String {
+        // Inline elements leave no space behind; others do.
+        let patterns = [
+            (#"(?is)<!--.*?-->|<(head|script|style)\b.*?</\1\s*>"#, " "),
+            (#"(?i)</?(a|abbr|b|code|em|i|small|span|strong|u)(\s[^>]*)?>"#, ""), (#"<[^>]*>"#, " "),
+        ]
+        var text = page
+        for (pattern, replacement) in patterns {
+            text = text.replacingOccurrences(of: pattern, with: replacement, options: .regularExpression)
+        }
+        // Escaped characters and spaces. Ampersands come last, since they begin the other entities.
+        for (entity, character) in [
+            ("&nbsp;", " "), ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&apos;", "'"),
+            ("&amp;", "&"),
+        ] { text = text.replacingOccurrences(of: entity, with: character) }
         return text
     }
 }

@@ -1,6 +1,14 @@
+import Dispatch
 import Foundation
 import SyncClient
 import SyncDirectory
+import Synchronization
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 /// Runs a directory's rounds: after local changes, periodically for changes by others, and with back-off if the server
 /// is unreachable.
@@ -149,4 +157,86 @@ struct WatchLoop {
     private func say(_ event: Event, _ text: String?) {
         if asJSON { Output.write(event, "", asJSON: true) } else if let text { Output.note(text) }
     }
+}
+
+/// Wakes one waiting task when its time is up or when ``ring()`` is called, even before the wait.
+final class Alarm: Sendable {
+    private struct State {
+        var isRung = false
+        var waiting: CheckedContinuation<Void, Never>?
+        var number = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// Ends the wait, or the next one.
+    func ring() {
+        let waiting = state.withLock { state in
+            let waiting = state.waiting
+            state.waiting = nil
+            state.isRung = waiting == nil
+            return waiting
+        }
+        waiting?.resume()
+    }
+
+    /// Waits until ``ring()`` is called, at most `limit`.
+    func wait(upTo limit: Duration) async {
+        let number = state.withLock { state in
+            state.number += 1
+            return state.number
+        }
+        let timer = Task {
+            try await Task.sleep(for: limit)
+            timeIsUp(number)
+        }
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                guard !state.isRung else { return true }
+                state.waiting = continuation
+                return false
+            }
+            if isOver { continuation.resume() }
+        }
+        timer.cancel()
+        state.withLock { $0.isRung = false }
+    }
+
+    /// Does nothing if that wait has already ended.
+    private func timeIsUp(_ number: Int) {
+        let waiting = state.withLock { state in
+            guard state.number == number else { return nil as CheckedContinuation<Void, Never>? }
+            defer { state.waiting = nil }
+            state.isRung = state.waiting == nil
+            return state.waiting
+        }
+        waiting?.resume()
+    }
+}
+
+/// SIGINT and SIGTERM as a request to stop; the second one exits immediately.
+final class Interruption: Sendable {
+    private let isWanted = Mutex(false)
+    private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
+
+    /// - Parameter body: called at the first signal, from any thread.
+    init(_ body: @escaping @Sendable () -> Void) {
+        unsafe sources = [SIGINT, SIGTERM].map { number in
+            _ = signal(number, SIG_IGN)
+            return DispatchSource.makeSignalSource(signal: number, queue: .global())
+        }
+        for source in unsafe sources {
+            source.setEventHandler { [self] in
+                let isFirst = isWanted.withLock { isWanted in
+                    defer { isWanted = true }
+                    return !isWanted
+                }
+                if isFirst { body() } else { _Exit(130) }
+            }
+            source.resume()
+        }
+    }
+
+    /// Whether a signal was received.
+    var isRequested: Bool { isWanted.withLock { $0 } }
 }

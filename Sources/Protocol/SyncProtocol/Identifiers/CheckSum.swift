@@ -63,3 +63,61 @@ public struct CheckSum: CasePreservingIdentifier {
         return CheckSum(flavour.isUppercase ? rawValue.uppercased() : rawValue.lowercased())
     }
 }
+
+/// SHA-256 as 64 hexadecimal digits in either letter case.
+public struct SHA256Digits: QueryValue, Hashable {
+    /// The name of the value's form in error messages.
+    public static let expectedForm = ExpectedForm.hexadecimal
+
+    /// The digits exactly as received.
+    public let queryText: String
+
+    /// Accepts 64 hexadecimal digits; nil for anything else.
+    public init?(queryText: String) {
+        guard queryText.utf8.count == 64, queryText.utf8.allSatisfy({ HexadecimalDigit.value(of: $0) != nil }) else {
+            return nil
+        }
+        self.queryText = queryText
+    }
+
+    /// The 32 bytes.
+    public var bytes: [UInt8] {
+        let digits = queryText.utf8.map { HexadecimalDigit.value(of: $0) ?? 0 }
+        return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+    }
+}
+
+/// The hash that a storage itself reports for a file's bytes, if it differs from the checksum that clients compare:
+/// OneDrive's `quickXorHash`, 20 bytes in base64.
+public struct StorageHash: QueryValue, Hashable {
+    /// What a query value must look like.
+    public static let expectedForm = ExpectedForm.storageHash
+
+    /// The number of bytes.
+    public static let byteCount = 20
+    /// The number of base64 characters for 20 bytes; the last one before the padding has only four significant bits.
+    private static let characterCount = 28
+
+    /// The hash in base64, with padding.
+    public let queryText: String
+
+    /// Parses base64 of 20 bytes, in the only form that an encoder produces.
+    public init?(queryText text: String) {
+        let characters = Array(text.utf8)
+        guard characters.count == Self.characterCount, characters.last == UInt8(ascii: "=") else { return nil }
+        let digits = characters.dropLast().map(Self.value(of:))
+        guard digits.allSatisfy({ $0 != nil }), let last = digits.last ?? nil, last & 0b11 == 0 else { return nil }
+        queryText = text
+    }
+
+    private static func value(of character: UInt8) -> UInt8? {
+        switch character {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): character - UInt8(ascii: "A")
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): character - UInt8(ascii: "a") + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0") + 52
+        case UInt8(ascii: "+"): 62
+        case UInt8(ascii: "/"): 63
+        default: nil
+        }
+    }
+}

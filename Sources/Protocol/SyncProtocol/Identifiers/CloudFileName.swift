@@ -36,3 +36,93 @@ public struct CloudFileName: Sendable, Hashable, CustomStringConvertible {
     /// The name.
     public var description: String { rawValue }
 }
+
+/// The type of a file's contents, for example `image/jpeg`; fixed for the lifetime of a file.
+///
+/// Any text of 1 to 100 characters is a value; ``MIMETypeTable`` decides whether a type may be uploaded. Compared
+/// exactly, as clients do.
+public struct MIMEType: Sendable, Hashable, Codable, CustomStringConvertible, QueryValue {
+    /// What a query value must look like.
+    public static let expectedForm = ExpectedForm.mimeType
+
+    /// Maximum length of accepted text, in Unicode scalars.
+    public static let maximumCharacters = 100
+
+    /// The type as sent in messages.
+    public let rawValue: String
+
+    /// Creates a type from its text; nil if it is empty or longer than 100 characters.
+    public init?(_ text: String) {
+        guard (1...Self.maximumCharacters).contains(text.unicodeScalars.count) else { return nil }
+        rawValue = text
+    }
+
+    /// The type as sent in messages.
+    public var description: String { rawValue }
+
+    /// Parses a query value.
+    public init?(queryText: String) {
+        self.init(queryText)
+    }
+
+    /// The text as sent in a query.
+    public var queryText: String { rawValue }
+
+    /// Decodes a JSON string.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let value = Self(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "expected \(Self.expectedForm.description)")
+        }
+        self = value
+    }
+
+    /// Encodes as a JSON string.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(rawValue)
+    }
+}
+
+/// The MIME types that may be uploaded, with the extensions that their files have in cloud storage.
+///
+/// The standard table contains the types that every deployed client knows. A type that an installed client does not
+/// know stops that client from syncing the whole group, so other types must be configured. `unknown`, a client's marker
+/// of an error, can never be added.
+public struct MIMETypeTable: Sendable {
+    /// The three types that every client knows.
+    public static let standard = MIMETypeTable(extensions: [
+        "text/plain": "txt", "image/jpeg": "jpg", "application/x-url": "url",
+    ])
+
+    private let extensions: [String: String]
+
+    /// The extension, without a dot, of files of a type; nil if the type must be refused.
+    public func fileExtension(for type: MIMEType) -> String? {
+        extensions[type.rawValue]
+    }
+
+    /// The extension that SyncServerII gave to files of a type in cloud storage; it had one for every type.
+    public static func extensionOfOlderServers(for type: MIMEType) -> String {
+        if type.rawValue == "unknown" { return "unknown" }
+        return standard.fileExtension(for: type) ?? "dat"
+    }
+
+    /// The table with additional configured types: MIME type to extension without a dot.
+    ///
+    /// Nil if a type is `unknown`, empty or longer than 100 characters, or contradicts the standard table; or if an
+    /// extension is not 1 to 16 lower-case ASCII letters or digits, since it becomes part of file names.
+    public func adding(_ additional: [String: String]) -> MIMETypeTable? {
+        var merged = extensions
+        for (type, fileExtension) in additional {
+            guard MIMEType(type) != nil, type != "unknown",
+                (1...16).contains(fileExtension.utf8.count),
+                fileExtension.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }),
+                extensions[type] == nil || extensions[type] == fileExtension
+            else { return nil }
+            merged[type] = fileExtension
+        }
+        return MIMETypeTable(extensions: merged)
+    }
+}

@@ -271,3 +271,26 @@ public enum GoneDetail: String, Sendable, Hashable, Codable, CaseIterable {
     /// again.
     case awaitingReupload
 }
+
+/// An address at the owner's cloud storage from which a client reads the bytes of one file directly.
+///
+/// Anyone with the address can read them: keep it secret like a password, and send no other authorization to it.
+public struct DirectDownload: Sendable, Hashable, Decodable {
+    /// The address.
+    public let url: String
+    /// Until when the address works, at most.
+    public let expires: WireDate
+
+    /// Creates a description.
+    public init(url: String, expires: WireDate) {
+        self.url = url
+        self.expires = expires
+    }
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("url", text: url)
+            writer.field("expires", expires)
+        }
+    }
+}

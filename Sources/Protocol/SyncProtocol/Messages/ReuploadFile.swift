@@ -57,29 +57,6 @@ public struct ReuploadFileRequest: RequestMessage {
     }
 }
 
-/// SHA-256 as 64 hexadecimal digits in either letter case.
-public struct SHA256Digits: QueryValue, Hashable {
-    /// The name of the value's form in error messages.
-    public static let expectedForm = ExpectedForm.hexadecimal
-
-    /// The digits exactly as received.
-    public let queryText: String
-
-    /// Accepts 64 hexadecimal digits; nil for anything else.
-    public init?(queryText: String) {
-        guard queryText.utf8.count == 64, queryText.utf8.allSatisfy({ HexadecimalDigit.value(of: $0) != nil }) else {
-            return nil
-        }
-        self.queryText = queryText
-    }
-
-    /// The 32 bytes.
-    public var bytes: [UInt8] {
-        let digits = queryText.utf8.map { HexadecimalDigit.value(of: $0) ?? 0 }
-        return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
-    }
-}
-
 /// The response to a repeated upload, sent in a header.
 public enum ReuploadFileResponse: ResponseMessage {
     /// The bytes are expected in other requests (status 201), since the request had `Upload-Length`; the headers say

@@ -1,3 +1,6 @@
+import FoundationEssentials
+import OpenSSLCrypto
+
 /// An app's request to a person in the browser (RFC 6749, section 4.1.1), after the provider has validated it.
 struct AuthorizationRequest: Sendable {
     let clientID: String
@@ -121,5 +124,73 @@ extension SandboxResponse {
     /// Redirects a browser.
     static func redirect(_ address: String) -> SandboxResponse {
         SandboxResponse(302, headers: [("Location", address), ("Cache-Control", "no-store")])
+    }
+}
+
+/// A parsed redirect URI on the machine where the browser runs (RFC 8252, section 7.3).
+struct LoopbackAddress: Equatable {
+    /// The URI without its port, which providers ignore when they compare.
+    let withoutPort: String
+    /// Whether the host is a name, as Microsoft requires.
+    let isNamed: Bool
+    /// Empty, or begins with a slash.
+    let path: String
+
+    /// `nil` for a different kind of URI.
+    init?(_ uri: String) {
+        guard uri.hasPrefix("http://"), !uri.contains("#"), !uri.contains("@") else { return nil }
+        let authority = uri.dropFirst(7).prefix { $0 != "/" && $0 != "?" }
+        path = String(uri.dropFirst(7 + authority.count))
+        guard let host = ["127.0.0.1", "[::1]", "localhost"].first(where: authority.hasPrefix) else { return nil }
+        let port = authority.dropFirst(host.count)
+        guard port.isEmpty || port.first == ":" && UInt16(port.dropFirst()).map({ $0 > 0 }) == true else { return nil }
+        isNamed = host == "localhost"
+        withoutPort = "http://" + host + path
+    }
+}
+
+/// The challenge with which a code was requested; the client that redeems the code must answer it (RFC 7636, section
+/// 4.2).
+struct CodeChallenge: Sendable, Equatable {
+    /// How the challenge is derived from the verifier.
+    enum Method: String, Sendable {
+        case plain
+        case s256 = "S256"
+    }
+
+    let value: String
+    let method: Method
+
+    init(_ value: String, method: Method) {
+        self.value = value
+        self.method = method
+    }
+
+    /// The S256 challenge of a verifier.
+    init(of verifier: String) {
+        let digest = IncrementalDigest.digest(of: Array(verifier.utf8), .sha256)
+        self.init(digest.base64URL, method: .s256)
+    }
+
+    /// Whether `verifier` is the secret for the challenge.
+    func isAnswered(by verifier: String) -> Bool {
+        switch method {
+        case .plain: value == verifier
+        case .s256: self == CodeChallenge(of: verifier)
+        }
+    }
+
+    /// Whether the text is a well-formed challenge or verifier: 43 to 128 unreserved characters.
+    var isWellFormed: Bool {
+        (43...128).contains(value.utf8.count)
+            && value.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                    UInt8(ascii: "~"):
+                    true
+                default: false
+                }
+            }
     }
 }

@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// One user's files in the app's folder, which is all that the app can see.
 struct DropboxFolder: Sendable {
     let account: String
@@ -81,6 +83,242 @@ struct DropboxFolder: Sendable {
             let candidate = folder + name[..<dot] + " (\(number))" + name[dot...]
             if self[String(candidate)] == nil { return String(candidate) }
             number += 1
+        }
+    }
+}
+
+/// A file or folder in the app's folder.
+struct DropboxEntry: Sendable {
+    /// `id:` and 22 characters; unchanged when the entry is moved or its contents change.
+    let id: String
+    /// Its path, with the original letter case: `/Folder/name.txt`.
+    var path: String
+    /// Size in bytes; `nil` for folders.
+    var size: Int?
+    /// Dropbox's content hash in lower-case hexadecimal; `nil` for folders.
+    var contentHash: String?
+    /// Changes with the contents.
+    var revision = ""
+    var clientModifiedAt: Date
+    var serverModifiedAt: Date
+    /// Order of creation within the account.
+    var sequence = 0
+
+    var isFolder: Bool { size == nil }
+    /// The path in lower case, since letter case is ignored in comparisons.
+    var pathLower: String { path.lowercased() }
+    var name: String { String(path.split(separator: "/").last ?? "") }
+    /// The path of its folder; empty for the root.
+    var folder: String { String(path.dropLast(name.count + 1)) }
+
+    /// A new entry.
+    init(path: String, at time: Date) {
+        id = "id:" + RandomText.token(22)
+        self.path = path
+        clientModifiedAt = time
+        serverModifiedAt = time
+    }
+
+    /// The entry as shown by the API: `FileMetadata` or `FolderMetadata`.
+    func metadata(isTagged: Bool = true) -> JSONObject {
+        var json: JSONObject = [:]
+        if isTagged { json[".tag"] = isFolder ? "folder" : "file" }
+        json["name"] = .string(name)
+        json["path_lower"] = .string(pathLower)
+        json["path_display"] = .string(path)
+        json["id"] = .string(id)
+        guard let size else { return json }
+        json["client_modified"] = .string(Self.seconds(clientModifiedAt))
+        json["server_modified"] = .string(Self.seconds(serverModifiedAt))
+        json["rev"] = .string(revision)
+        json["size"] = .int(size)
+        json["is_downloadable"] = true
+        json["content_hash"] = .string(contentHash)
+        return json
+    }
+
+    /// A revision in Dropbox's format: at least nine hexadecimal digits.
+    static func newRevision() -> String {
+        let digits = String(UInt64.random(in: 1...UInt64.max), radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+
+    private static func seconds(_ date: Date) -> String { date.formatted(Date.ISO8601FormatStyle()) }
+
+    // MARK: On disk
+
+    /// The entry in its stored form.
+    var storedJSON: JSONValue {
+        var json: JSONObject = [
+            "id": .string(id), "path": .string(path), "revision": .string(revision),
+            "clientModifiedAt": clientModifiedAt.json, "serverModifiedAt": serverModifiedAt.json,
+            "sequence": .int(sequence),
+        ]
+        json["size"] = .int(size)
+        json["contentHash"] = .string(contentHash)
+        return .object(json)
+    }
+
+    /// An entry from its stored form; `nil` if a member is missing.
+    init?(json: JSONValue) {
+        guard let id = json["id"]?.string, let path = json["path"]?.string,
+            let clientModified = Date(json: json["clientModifiedAt"]),
+            let serverModified = Date(json: json["serverModifiedAt"])
+        else { return nil }
+        self.id = id
+        self.path = path
+        clientModifiedAt = clientModified
+        serverModifiedAt = serverModified
+        revision = json["revision"]?.string ?? ""
+        size = json["size"]?.int
+        contentHash = json["contentHash"]?.string
+        sequence = json["sequence"]?.int ?? 0
+    }
+}
+
+/// How to write a file (`CommitInfo`).
+struct DropboxCommit: Sendable {
+    enum Mode: Sendable, Equatable {
+        case add, overwrite
+        /// Replace only this revision.
+        case update(revision: String)
+    }
+
+    let path: String
+    var mode: Mode = .add
+    var isRenamedOnConflict = false
+    /// Whether even equal contents are a conflict.
+    var isStrict = false
+    var clientModifiedAt: Date?
+}
+
+/// Uploaded bytes, not yet a file's content.
+struct DropboxContent: Sendable {
+    /// Their current location.
+    let file: String
+    let size: Int
+    let contentHash: String
+}
+
+extension SandboxServer {
+    /// Claims an account's namespace for a write; of two concurrent writes, one must retry.
+    /// - Throws: `busy`.
+    func withDropboxLock<Result>(
+        _ account: String, orThrow busy: DropboxError, _ body: () throws -> Result
+    ) throws -> Result {
+        let (isClaimed, milliseconds) = withState { state in
+            let isFree = state.dropboxes[account]?.isLocked == false
+            if isFree { state.dropboxes[account]?.isLocked = true }
+            return (isFree, state.settings.dropboxWriteMilliseconds)
+        }
+        guard isClaimed else { throw busy }
+        defer { withState { $0.dropboxes[account]?.isLocked = false } }
+        if milliseconds > 0 { pause(milliseconds) }
+        return try body()
+    }
+
+    /// Stores content at its path, following the conflict rules of `WriteMode`.
+    ///
+    /// Equal contents at the path count as written, and nothing changes; otherwise a file that is replaced keeps its
+    /// ID.
+    /// - Parameter inUpload: how the route wraps its errors.
+    func commit(
+        _ commit: DropboxCommit, _ content: DropboxContent, to account: String, inUpload: Bool
+    ) throws -> DropboxEntry {
+        func failure(_ reason: [DropboxError.Tag]) -> DropboxError { .path(reason, inUpload: inUpload) }
+        if let reason = Self.objection(to: commit.path) { throw failure([reason]) }
+        let time = now
+        return try withState { state in
+            guard let folder = state.dropboxes[account] else { throw DropboxError.internalError }
+            var path = commit.path
+            let existing = folder[path]
+            if let existing {
+                if existing.contentHash == content.contentHash, !commit.isStrict {
+                    directory.remove(content.file)
+                    return existing
+                }
+                let mayReplace =
+                    switch commit.mode {
+                    case .add: false
+                    case .overwrite: !existing.isFolder
+                    case .update(let revision): !existing.isFolder && existing.revision == revision
+                    }
+                if !mayReplace {
+                    guard commit.isRenamedOnConflict else {
+                        throw failure(["conflict", existing.isFolder ? "folder" : "file"])
+                    }
+                    path = folder.free(path)
+                }
+            }
+            var entry = existing.flatMap { path == commit.path ? $0 : nil } ?? DropboxEntry(path: path, at: time)
+            guard folder.usedBytes - (entry.size ?? 0) + content.size <= state.accounts[account]?.quotaBytes ?? 0 else {
+                throw failure(["insufficient_space"])
+            }
+            try makeFolders(above: path, in: account, &state, failure(["conflict", "file_ancestor"]), at: time)
+            try directory.move(content.file, to: directory.contentPath(account, entry.id))
+            entry.size = content.size
+            entry.contentHash = content.contentHash
+            entry.revision = DropboxEntry.newRevision()
+            entry.serverModifiedAt = time
+            entry.clientModifiedAt = commit.clientModifiedAt ?? time
+            return try keep(entry, in: account, &state)
+        }
+    }
+
+    /// Creates the parent folders of a path.
+    func makeFolders(
+        above path: String, in account: String, _ state: inout SandboxState, _ failure: DropboxError, at time: Date
+    ) throws {
+        var folder = ""
+        for name in path.split(separator: "/").dropLast() {
+            folder += "/" + name
+            guard let existing = state.dropboxes[account]?[folder] else {
+                _ = try keep(DropboxEntry(path: folder, at: time), in: account, &state)
+                continue
+            }
+            guard existing.isFolder else { throw failure }
+        }
+    }
+
+    /// Stores an entry in memory and on disk.
+    func keep(
+        _ entry: DropboxEntry, in account: String, _ state: inout SandboxState
+    ) throws(StorageError) -> DropboxEntry {
+        let kept = state.dropboxes[account]?.put(entry) ?? entry
+        try directory.write(kept.storedJSON, to: directory.metadataPath(account, kept.id))
+        return kept
+    }
+
+    /// Removes an entry, including the contents of a folder.
+    func removeDropboxEntry(_ id: String, of account: String) {
+        withState { state in
+            for gone in state.dropboxes[account]?.remove(id) ?? [] {
+                directory.remove(directory.metadataPath(account, gone.id))
+                directory.remove(directory.contentPath(account, gone.id))
+            }
+        }
+    }
+
+    /// The reason why a path cannot be written; `nil` if it can.
+    static func objection(to path: String) -> DropboxError.Tag? {
+        guard path.hasPrefix("/"), path.count > 1 else { return "malformed_path" }
+        for name in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+            // "Files not syncing", and observations of rclone's authors.
+            if name.isEmpty || name.utf8.count > 255 || name.hasSuffix(" ") || name.contains("\u{7F}") {
+                return "malformed_path"
+            }
+            if name.contains("\\") { return "malformed_path" }
+            if name == "." || name == ".." { return "disallowed_name" }
+        }
+        return nil
+    }
+}
+
+extension SandboxState {
+    /// The entries of an account's folder from their stored form.
+    static func entries(of account: String, in directory: StateDirectory) throws(StorageError) -> [DropboxEntry] {
+        try directory.names(in: "accounts/\(account)/metadata", suffix: ".json").compactMap { name in
+            directory.readJSON(directory.metadataPath(account, name)).flatMap(DropboxEntry.init(json:))
         }
     }
 }

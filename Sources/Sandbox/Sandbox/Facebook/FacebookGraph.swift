@@ -1,5 +1,5 @@
-internal import FoundationEssentials
-internal import OpenSSLCrypto
+import FoundationEssentials
+import OpenSSLCrypto
 
 /// The routes of `graph.facebook.com` for sign-in: `/me`, `/debug_token` and `/oauth/access_token`, each with or
 /// without a version (`/v25.0/…`).
@@ -169,5 +169,81 @@ struct FacebookGraph {
                 "access_token": .string(long.value), "token_type": "bearer",
                 "expires_in": .int(Int(Self.longLifeSeconds)),
             ])
+    }
+}
+
+/// Facebook's Limited Login: the app receives an identity token instead of an access token ("Limited Login",
+/// "Validating the OIDC Token").
+struct FacebookLimitedLogin {
+    static let host = "limited.facebook.com"
+    /// The `tokenType` of accounts that sign in like this.
+    static let tokenType = "LIMITED"
+    /// Lifetime of a token, in seconds.
+    static let lifeSeconds = 3_600.0
+    private static let keysPath = "/.well-known/oauth/openid/jwks/"
+
+    let server: SandboxServer
+
+    /// Handles a request.
+    func respond(to request: SandboxRequest) throws -> SandboxResponse {
+        switch (request.method, request.path) {
+        case ("GET", Self.keysPath):
+            return SandboxResponse(
+                200, json: try server.facebookKeys.published(0), headers: [("Cache-Control", "max-age=300")])
+        case ("GET", "/.well-known/openid-configuration/"):
+            return SandboxResponse(
+                200,
+                json: [
+                    "issuer": "https://www.facebook.com", "jwks_uri": .string("https://\(Self.host)\(Self.keysPath)"),
+                    "response_types_supported": ["id_token"], "subject_types_supported": ["pairwise"],
+                    "id_token_signing_alg_values_supported": ["RS256"],
+                ])
+        default:
+            server.note(
+                request, "unknown-route", "the sandbox's Limited Login has no \(request.method) \(request.path)")
+            return SandboxResponse(404)
+        }
+    }
+
+    /// An identity token of `account`, issued now.
+    func identityToken(of account: Account) throws -> String {
+        let now = server.now
+        return try server.facebookKeys.key(0).sign([
+            "iss": "https://www.facebook.com", "aud": .string(account.audience), "sub": .string(account.id),
+            "iat": .int(now.unixSeconds), "exp": .int(now.addingTimeInterval(Self.lifeSeconds).unixSeconds),
+            "jti": .string(RandomText.token(22)), "nonce": .string(RandomText.token(22)),
+            "name": .string(account.name), "email": .string(account.email),
+        ])
+    }
+}
+
+/// An error of Facebook's Graph API.
+struct FacebookError: Error, Equatable {
+    /// HTTP status, usually 400.
+    let status: Int
+    /// 190: the access token; 100: a parameter; 4: throttled; 2: transient; 101 and 1: the app.
+    let code: Int
+    /// With 190: 458 app removed, 463 expired, 467 invalid.
+    let subcode: Int?
+    let message: String
+
+    /// An error of status 400.
+    static func badRequest(_ code: Int, _ message: String, subcode: Int? = nil) -> FacebookError {
+        FacebookError(status: 400, code: code, subcode: subcode, message: message)
+    }
+
+    /// The error object inside a body.
+    var json: JSONValue {
+        var error: JSONObject = ["message": .string(message), "type": "OAuthException", "code": .int(code)]
+        error["error_subcode"] = .int(subcode)
+        error["fbtrace_id"] = .string("A" + RandomText.token(22))
+        return .object(error)
+    }
+
+    /// The response.
+    var response: SandboxResponse {
+        SandboxResponse(
+            status, json: ["error": json],
+            headers: status == 401 ? [("WWW-Authenticate", "OAuth \"Facebook Platform\" \"invalid_token\"")] : [])
     }
 }

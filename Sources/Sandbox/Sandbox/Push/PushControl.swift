@@ -1,4 +1,6 @@
-internal import FoundationEssentials
+import FoundationEssentials
+import OpenSSLCrypto
+import Posix
 
 /// The control interface's routes about push: delivered notifications, and the state of tokens.
 struct PushControl {
@@ -38,5 +40,92 @@ struct PushControl {
             since: server.now.addingTimeInterval(-since))
         server.withState { $0.pushTokens[token] = script }
         return SandboxResponse(201, json: ["token": .string(token), "outcome": .string(word)])
+    }
+}
+
+/// A notification accepted by an emulated push service, as it would appear on a device.
+struct DeliveredPush: Sendable {
+    /// The maximum number of notifications kept, the newest ones.
+    static let capacity = 5_000
+
+    let time: Date
+    /// `apns` or `fcm`.
+    let service: String
+    /// `production` or `sandbox`; APNs only.
+    let environment: String?
+    let token: String
+    let text: String
+    /// The sender's identifier: a second notification with the same one replaces the first on the screen.
+    let id: String
+
+    var json: JSONValue {
+        var members: JSONObject = ["time": time.json, "service": .string(service)]
+        members["environment"] = .string(environment)
+        members["token"] = .string(token)
+        members["text"] = .string(text)
+        members["id"] = .string(id)
+        return .object(members)
+    }
+}
+
+/// How the push services respond to a token from now on, set by a test.
+struct PushTokenScript: Sendable, Equatable {
+    enum Outcome: String, Sendable, CaseIterable {
+        /// The token works.
+        case delivered
+        /// The app was removed from the device.
+        case unregistered
+        /// The service has never seen the token.
+        case bad
+        /// Too many notifications for this device.
+        case rateLimited
+    }
+
+    var outcome = Outcome.delivered
+    /// The only APNs environment that knows the token; `nil` for both.
+    var environment: String?
+    /// The app at Apple to which the token belongs; `nil` for the main one.
+    var topic: String?
+    /// When the device was unregistered; only used with `unregistered`.
+    var since: Date
+}
+
+/// The app maker's push keys; the emulated services know their public halves.
+///
+/// The sandbox's operator puts the private keys into its directory: `apns-key.pem` (P-256) and `fcm-key.pem` (RSA).
+/// They are read again for each check, which is cheap enough here.
+struct PushKeys {
+    let directory: StateDirectory
+
+    /// The key for Apple's provider tokens; `nil` if there is none.
+    var apns: PublicKey? { key("apns-key.pem") }
+    /// The key of the service account; `nil` if there is none.
+    var fcm: PublicKey? { key("fcm-key.pem") }
+
+    private func key(_ name: String) -> PublicKey? {
+        guard let text = try? TextFile.read(directory.path + "/" + name) else { return nil }
+        return try? PrivateKey(pem: String(decoding: text, as: UTF8.self)).publicKey
+    }
+}
+
+/// A signed token (RFC 7515), parsed and with a verified signature.
+struct CheckedToken {
+    let header: JSONValue
+    let claims: JSONValue
+
+    /// `nil` if the text is not a token of `algorithm` signed by `key`.
+    /// - Parameter isAnySignatureGood: skips the signature check; a deliberate defect.
+    init?(_ text: String, algorithm: String, key: PublicKey?, isAnySignatureGood: Bool) {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, let key, let header = Self.json(parts[0]), let claims = Self.json(parts[1]),
+            header["alg"]?.string == algorithm, let signature = [UInt8](base64URL: parts[2]),
+            isAnySignatureGood || key.verifies(signature, over: Array("\(parts[0]).\(parts[1])".utf8))
+        else { return nil }
+        self.header = header
+        self.claims = claims
+    }
+
+    private static func json(_ part: Substring) -> JSONValue? {
+        [UInt8](base64URL: part).flatMap { try? JSONValue(parsing: $0) }
     }
 }
