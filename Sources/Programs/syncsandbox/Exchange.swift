@@ -50,7 +50,8 @@ final class Exchange {
             var span = buffer.mutableSpan
             do { return try slot.read(into: &span, range) } catch { throw .cut }
         }
-        body.isClientGone = { [unowned self] in slot.isClosedByPeer }
+        // nginx may need a moment to notice.
+        body.isClientGone = { [unowned self] in slot.isClosedByPeer(within: .seconds(2)) }
         return SandboxRequest(
             method: slot.parameter("REQUEST_METHOD") ?? "GET", host: slot.parameter("HTTP_HOST") ?? "",
             target: slot.parameter("REQUEST_URI") ?? "/", headers: headers, peer: slot.parameter("REMOTE_ADDR") ?? "",

@@ -211,10 +211,11 @@ public struct RequestSlot: ~Copyable {
         return unsafe poll(&descriptor, 1, 0) == 1 && descriptor.revents & Int16(POLLOUT) != 0
     }
 
-    /// Whether the web server has closed the connection, as nginx does once its client has gone (poll(2), `POLLHUP`).
-    public var isClosedByPeer: Bool {
+    /// Whether the web server closes the connection within `time`, as nginx does once its client has disconnected
+    /// (poll(2), `POLLHUP`); waits no longer than necessary.
+    public func isClosedByPeer(within time: Duration = .zero) -> Bool {
         var descriptor = unsafe pollfd(fd: request.pointee.ipcFd, events: 0, revents: 0)
-        return unsafe poll(&descriptor, 1, 0) == 1 && descriptor.revents & Int16(POLLHUP) != 0
+        return unsafe poll(&descriptor, 1, time.pollMilliseconds) == 1 && descriptor.revents & Int16(POLLHUP) != 0
     }
 
     /// Sends the data written so far.

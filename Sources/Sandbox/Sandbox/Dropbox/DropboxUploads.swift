@@ -244,8 +244,8 @@ struct DropboxUploads {
         let outcome: Swift.Result<Result, any Error>
         do { outcome = .success(try send()) } catch { outcome = .failure(error) }
         let rivals = server.withState { $0.dropboxRivals.removeValue(forKey: id) } ?? []
-        let isCut = if case .failure(RequestBodyError.cut) = outcome { true } else { request.body.isClientGone() }
-        if !isCut { for rival in rivals { server.note(rival) } }
+        let isCut = if case .failure(RequestBodyError.cut) = outcome { true } else { false }
+        if !rivals.isEmpty, !isCut, !request.body.isClientGone() { for rival in rivals { server.note(rival) } }
         return try outcome.get()
     }
 

@@ -103,7 +103,7 @@ public final class RequestBody {
     /// Flip a bit of the byte at this offset.
     var corruptAtByte: Int?
 
-    /// Whether the client has disconnected, so that nobody awaits the response.
+    /// Whether the client has disconnected, so that nobody awaits the response; waits for that, two seconds at most.
     public var isClientGone: () -> Bool = { false }
     private let source: Source
 
