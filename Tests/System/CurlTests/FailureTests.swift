@@ -73,17 +73,6 @@ struct FailureTests {
         #expect(error?.kind == "not sent")
     }
 
-    @Test("A server that replies without TLS is a fault to investigate")
-    func noTLS() throws {
-        let server = try LocalHTTPServer { peer in
-            peer.send("HTTP/1.1 400 Bad Request\r\n\r\n")
-            _ = peer.read(upTo: 4_096)
-        }
-        var handle = try EasyHandle()
-        let error = failure(of: Request(url: "https://127.0.0.1:\(server.port)/"), on: &handle)
-        #expect(error?.kind == "TLS")
-    }
-
     @Test("A connection that is closed without a reply leaves the outcome unknown", arguments: [true, false])
     func closedWithoutAnswer(isReset: Bool) throws {
         let server = try LocalHTTPServer { peer in

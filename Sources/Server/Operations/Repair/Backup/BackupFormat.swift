@@ -1,7 +1,7 @@
 import FoundationEssentials
 import OpenSSLCrypto
-public import Posix
-public import Store
+import Posix
+import Store
 public import SyncProtocol
 
 /// A backup is one gzip-compressed file of UTF-8 lines; the first character of a line is its kind.

@@ -2,9 +2,9 @@ import FoundationEssentials
 import Gzip
 public import MariaDB
 import OpenSSLCrypto
-public import Posix
-public import Store
-public import SyncProtocol
+import Posix
+import Store
+import SyncProtocol
 public import Vault
 
 /// Reads a backup from beginning to end and checks all its sums and counts.

@@ -1,6 +1,6 @@
 import Gzip
 import OpenSSLCrypto
-public import Posix
+import Posix
 public import Store
 public import SyncProtocol
 

@@ -1,6 +1,6 @@
 public import MariaDB
 import OpenSSLCrypto
-public import Posix
+import Posix
 public import Store
 public import SyncProtocol
 
