@@ -13,6 +13,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 ARCHITECTURE = REPOSITORY / "docs" / "architecture.md"
 CODE = re.compile(r"`([^`]+)`")
+FILE = re.compile(r"[\w.+@/-]+\.(?:swift|conf)\b")
 TEST_NAME = re.compile(r'@Test\(\s*"((?:[^"\\]|\\.)*)"')
 
 
@@ -76,6 +77,80 @@ class ArchitectureTests(unittest.TestCase):
         made = set().union(*(
             re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", file.read_text(encoding="utf-8")) for file in migrations))
         self.assertEqual({name for row in table("Table") for name in CODE.findall(row[0])}, made)
+
+
+class StoryTests(unittest.TestCase):
+    """The files by which the architecture page tells stories and draws the paths of bytes."""
+
+    text = ARCHITECTURE.read_text(encoding="utf-8")
+    pictures = re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    stories = re.findall(r"^### (\d+)\. ([^\n]*): (\d+) files\n(.*?)(?=^##)", text, re.MULTILINE | re.DOTALL)
+    # Number, file, sentence.
+    steps = re.compile(r"^\| (\d+) \| `(\S+)` \| (.*) \|$", re.MULTILINE)
+
+    def located(self, path: str) -> Path:
+        """The file at a path that begins with a module, or with a directory beside Sources."""
+        found = [file for file in (REPOSITORY / path, *(REPOSITORY / "Sources").glob(f"*/{path}")) if file.is_file()]
+        self.assertEqual(len(found), 1, f"files at {path}: {found}")
+        return found[0]
+
+    def check_declared(self, names: list[str], path: str) -> None:
+        """A Swift file declares each name, such as `Type`, `function` or `Type.function`; any other file contains
+        it."""
+        content = self.located(path).read_text(encoding="utf-8")
+        for name in names:
+            with self.subTest(name, file=path):
+                if not path.endswith(".swift"):
+                    self.assertIn(name, content)
+                    continue
+                for part in name.split("."):
+                    declaration = rf"\b(?:class|enum|func|protocol|struct|typealias) {re.escape(part)}\b"
+                    self.assertTrue(re.search(declaration, content), f"{part} is not declared in {path}")
+
+    def test_files_exist(self) -> None:
+        """Each file that the page names exists, under the directory written before it."""
+        paths = FILE.findall(self.text)
+        self.assertGreater(len(paths), 80)
+        for path in sorted(set(paths)):
+            with self.subTest(path):
+                self.assertIn("/", path)
+                self.located(path)
+
+    def test_stories(self) -> None:
+        """Each story has as many files as its heading states, and they declare the names in their sentences."""
+        self.assertEqual([number for number, *_ in self.stories], ["1", "2", "3", "4", "5"])
+        for _, title, count, body in self.stories:
+            with self.subTest(title):
+                rows = self.steps.findall(body)
+                self.assertEqual(len(FILE.findall(body)), len(rows))
+                self.assertEqual([int(number) for number, *_ in rows], list(range(1, int(count) + 1)))
+                self.assertEqual(len({path for _, path, _ in rows}), int(count))
+                for _, path, sentence in rows:
+                    self.check_declared(CODE.findall(sentence), path)
+
+    def test_contracts(self) -> None:
+        """The table of contracts lists exactly those that the stories name, with the files that declare them."""
+        rows = table("Contract")
+        for name, path, _ in rows:
+            self.check_declared(CODE.findall(name), *CODE.findall(path))
+        named = set().union(*(
+            CODE.findall(names)
+            for names in re.findall(r"^Contracts[^:\n]*:(.*?)\n\n", self.text, re.MULTILINE | re.DOTALL)))
+        self.assertEqual(named, {name for row in rows for name in CODE.findall(row[0])})
+
+    def test_pictures(self) -> None:
+        """In a picture, each function is declared in the file on its line, or on the next one."""
+        count = 0
+        for picture in self.pictures:
+            lines = picture.splitlines()
+            for line, following in zip(lines, [*lines[1:], ""]):
+                names = re.findall(r"(\w+)\(\)", line)
+                if names:
+                    paths = FILE.findall(line) or FILE.findall(following)
+                    self.assertEqual(len(paths), 1, line)
+                    self.check_declared(names, paths[0])
+                    count += len(names)
+        self.assertGreater(count, 25)
 
 
 class ErrorTests(unittest.TestCase):
