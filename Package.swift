@@ -207,9 +207,7 @@ let package = Package(
                 "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "JSONWebTokens", "Providers",
                 "Store", "SyncService", "Vault", "TestSupport", httpTypes, logging,
             ]),
-        tests(
-            "Server", "MetricsTests",
-            ["Posix", "SyncProtocol", "HTTPTransport", "Metrics", "Providers", "TestSupport", httpTypes]),
+        tests("Server", "MetricsTests", ["Posix", "SyncProtocol", "HTTPTransport", "Metrics", "Providers"]),
         tests(
             "Server", "ConfigurationTests",
             ["MariaDB", "SyncProtocol", "Configuration", "Providers", "TestSupport"], exclude: ["Fixtures"]),
