@@ -1,7 +1,7 @@
+import HTTPTransport
 public import Logging
 public import Store
 public import SyncProtocol
-import Vault
 
 /// Removes obsolete rows: expired invitations, staged changes without a commit, results of old codes, commits that are
 /// no longer needed.
