@@ -99,7 +99,7 @@ let package = Package(
 
         // Server: outgoing requests, metadata, providers, credentials, and the endpoints for phones.
         module("Server", "UntrustedInput"),
-        module("Server", "HTTPTransport", ["Curl", "SyncProtocol", httpTypes]),
+        module("Server", "HTTPTransport", ["Curl", "SyncProtocol", "UntrustedInput", httpTypes, logging]),
         module("Server", "JSONWebTokens", ["OpenSSLCrypto", "UntrustedInput"]),
         module(
             "Server", "Store",
@@ -111,11 +111,7 @@ let package = Package(
                 "UntrustedInput", httpTypes,
             ]),
         module(
-            "Server", "Vault",
-            [
-                "OpenSSLCrypto", "SyncProtocol", "HTTPTransport", "Providers", "Store", "UntrustedInput", httpTypes,
-                logging,
-            ]),
+            "Server", "Vault", ["OpenSSLCrypto", "SyncProtocol", "HTTPTransport", "Providers", "Store", logging]),
         module(
             "Server", "SyncService",
             [
@@ -207,9 +203,7 @@ let package = Package(
                 "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "JSONWebTokens", "Providers",
                 "Store", "SyncService", "Vault", "TestSupport", httpTypes, logging,
             ]),
-        tests(
-            "Server", "MetricsTests",
-            ["Posix", "SyncProtocol", "HTTPTransport", "Metrics", "Providers", "TestSupport", httpTypes]),
+        tests("Server", "MetricsTests", ["Posix", "SyncProtocol", "HTTPTransport", "Metrics", "Providers"]),
         tests(
             "Server", "ConfigurationTests",
             ["MariaDB", "SyncProtocol", "Configuration", "Providers", "TestSupport"], exclude: ["Fixtures"]),
@@ -289,7 +283,7 @@ if Context.environment["SYNCSERVER_WRAPPERS_ONLY"] == "1" {
     let wrappers = ["Posix", "FastCGI", "MariaDB", "Curl", "OpenSSLCrypto", "Expat"]
     let kept = Set(
         wrappers + wrappers.flatMap { ["C\($0)", "\($0)Tests"] }
-            + ["COpenSSL", "StorageHashes", "SyncProtocol", "HTTPTransport", "TestSupport"])
+            + ["COpenSSL", "StorageHashes", "SyncProtocol", "UntrustedInput", "HTTPTransport", "TestSupport"])
     package.products = []
     package.targets.removeAll { !kept.contains($0.name) }
 }

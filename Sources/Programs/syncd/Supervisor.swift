@@ -1,11 +1,11 @@
 import Configuration
+import HTTPTransport
 import Logging
 import MariaDB
 import OpenSSLCrypto
 import Posix
 import Store
 import SyncProtocol
-import Vault
 
 /// The main thread's work while workers run: checks the schema, sends watchdog keep-alives, announces the keys of this
 /// process, shuts down gracefully.

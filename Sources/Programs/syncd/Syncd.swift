@@ -2,12 +2,12 @@ public import ArgumentParser
 import Configuration
 import Curl
 import FastCGI
+import HTTPTransport
 import Logging
 import MariaDB
 import OpenSSLCrypto
 import Posix
 public import SyncProtocol
-import Vault
 
 /// The server: one process in one role.
 @main

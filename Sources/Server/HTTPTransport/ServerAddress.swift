@@ -1,3 +1,5 @@
+import SyncProtocol
+
 /// The address of a server that a person or the operator names, in its one canonical spelling.
 ///
 /// Parsed more strictly than RFC 3986 requires, so that no two parsers can disagree about the host, and no address has
@@ -140,7 +142,7 @@ public struct ServerAddress: Hashable, Sendable {
                 value >= 0x20, value != 0x7F, value != UInt8(ascii: "/"), value != UInt8(ascii: "\\")
             else { return nil }
             bytes = bytes.dropFirst(2)
-            if isUnreserved(value) {
+            if PercentEncoding.isUnreserved(value) {
                 result.unicodeScalars.append(Unicode.Scalar(value))
             } else {
                 result += "%" + text.uppercased()
@@ -149,18 +151,9 @@ public struct ServerAddress: Hashable, Sendable {
         return result
     }
 
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "-._~".utf8.contains(byte)
-        }
-    }
-
     /// `pchar` of RFC 3986, section 3.3, without escapes.
     private static func isPathCharacter(_ byte: UInt8) -> Bool {
-        isUnreserved(byte) || "!$&'()*+,;=:@".utf8.contains(byte)
+        PercentEncoding.isUnreserved(byte) || "!$&'()*+,;=:@".utf8.contains(byte)
     }
 }
 

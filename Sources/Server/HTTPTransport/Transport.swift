@@ -1,5 +1,6 @@
 import FoundationEssentials
 public import HTTPTypes
+import SyncProtocol
 
 /// Sends requests to providers; created by the composition root for each worker thread.
 ///

@@ -29,8 +29,18 @@ extension Report {
     }
 }
 
+/// An item of a list, as a row of the table for people.
+public protocol TableRow: Encodable {
+    /// What the items are called, in the plural.
+    static var noun: String { get }
+    /// The titles of the columns.
+    static var header: [String] { get }
+    /// One text for each column.
+    var cells: [String] { get }
+}
+
 /// A part of a list.
-public struct Page<Item: Encodable>: Encodable {
+public struct Page<Item: TableRow>: Encodable {
     public var items: [Item]
     /// The value of `--after` for the next part; absent in the last part.
     public var nextAfter: String?
@@ -42,26 +52,16 @@ public struct Page<Item: Encodable>: Encodable {
         self.items = Array(items.prefix(limit))
         nextAfter = items.count > limit ? self.items.last.map(key) : nil
     }
-
-    /// The table, and the option that continues the list.
-    func lines(_ table: TextTable, of noun: String) -> [String] {
-        if items.isEmpty { return ["no \(noun)"] }
-        guard let nextAfter else { return table.lines }
-        return table.lines + ["… more: --after \(nextAfter)"]
-    }
 }
 
 extension Page: Report {
+    /// The table, and the option that continues the list.
     public var lines: [String] {
-        // By the type, because an empty array matches every element type.
-        switch Item.self {
-        case is ListedUser.Type: UserText.list(items as? [ListedUser] ?? [], self)
-        case is ListedGroup.Type: GroupText.list(items as? [ListedGroup] ?? [], self)
-        case is ListedFile.Type: FileText.list(items as? [ListedFile] ?? [], self)
-        case is ListedWork.Type: JobText.list(items as? [ListedWork] ?? [], self)
-        case is ListedSwitch.Type: SwitchText.list(items as? [ListedSwitch] ?? [], self)
-        default: preconditionFailure("there is no table for these items")
-        }
+        if items.isEmpty { return ["no \(Item.noun)"] }
+        var table = TextTable(Item.header)
+        for item in items { table.add(item.cells) }
+        guard let nextAfter else { return table.lines }
+        return table.lines + ["… more: --after \(nextAfter)"]
     }
 }
 

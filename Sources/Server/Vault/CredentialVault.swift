@@ -1,3 +1,4 @@
+import HTTPTransport
 public import Logging
 import OpenSSLCrypto
 public import Providers

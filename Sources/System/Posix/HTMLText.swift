@@ -28,6 +28,9 @@ public struct HTMLText: ExpressibleByStringLiteral, ExpressibleByStringInterpola
         public mutating func appendInterpolation(_ number: Int) { markup += String(number) }
 
         /// Control and formatting characters, such as those that reverse the direction of text, are shown as numbers.
+        ///
+        /// Works scalar by scalar: a quote before a combining accent forms one `Character` with it, but still ends an
+        /// attribute.
         public mutating func appendInterpolation(_ text: String) {
             for scalar in PrintableText.escaping(text).unicodeScalars {
                 switch scalar {

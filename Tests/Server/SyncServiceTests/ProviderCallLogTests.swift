@@ -4,7 +4,6 @@ import Logging
 import Providers
 import TestSupport
 import Testing
-import Vault
 
 /// The log entries of a call to a provider.
 @Suite("Calls to providers in the log")

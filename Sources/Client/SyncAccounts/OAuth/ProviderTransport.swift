@@ -1,5 +1,6 @@
 public import Foundation
 import HTTPTypes
+import SyncProtocol
 import SyncServerConnection
 
 #if canImport(FoundationNetworking)
@@ -84,5 +85,19 @@ extension HTTPExchange {
                 method: method, scheme: scheme, authority: authority,
                 path: path + (parts.percentEncodedQuery.map { "?\($0)" } ?? ""), headerFields: fields),
             body: request.httpBody.map { .bytes($0) } ?? .none, idleTimeout: idleTimeout)
+    }
+}
+
+/// Encodes and decodes names and values of queries and forms.
+enum FormText {
+    /// `a=b&c=d`, with everything escaped except unreserved characters (RFC 3986, section 2.3).
+    static func encode(_ items: [(name: String, value: String)]) -> String {
+        items.map { PercentEncoding.encode($0.name) + "=" + PercentEncoding.encode($0.value) }.joined(separator: "&")
+    }
+
+    /// The decoded text, with `+` for a space; `nil` for a malformed escape or invalid UTF-8.
+    static func decode(_ text: Substring) -> String? {
+        let bytes = text.utf8.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
+        return PercentEncoding.decode(String(decoding: bytes, as: UTF8.self))
     }
 }

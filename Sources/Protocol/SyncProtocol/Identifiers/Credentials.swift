@@ -51,7 +51,7 @@ public struct LoopbackRedirectURI: Sendable, Hashable {
                     HexadecimalDigit.value(of: low) != nil
                 else { return false }
             default:
-                guard CodeVerifier.isUnreserved(byte) else { return false }
+                guard PercentEncoding.isUnreserved(byte) else { return false }
             }
         }
         return true
@@ -67,19 +67,10 @@ public struct CodeVerifier: Sendable, Hashable {
 
     /// Creates a verifier; nil if it is too short, too long, or contains other characters.
     public init?(_ text: String) {
-        guard (43...128).contains(text.utf8.count), text.utf8.allSatisfy(Self.isUnreserved) else { return nil }
-        rawValue = text
-    }
-
-    /// Whether a byte is an unreserved character (RFC 3986, section 2.3).
-    static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: "~"):
-            true
-        default: false
+        guard (43...128).contains(text.utf8.count), text.utf8.allSatisfy(PercentEncoding.isUnreserved) else {
+            return nil
         }
+        rawValue = text
     }
 }
 

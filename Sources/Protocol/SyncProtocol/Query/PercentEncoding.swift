@@ -68,9 +68,16 @@ public enum PercentEncoding {
 
     private static func isLeftUnencoded(_ byte: UInt8, _ form: Form) -> Bool {
         switch Unicode.Scalar(byte) {
-        case "a"..."z", "A"..."Z", "0"..."9", "-", ".", "_", "~": true
         case "!", "$", "'", "(", ")", "*", ",", ";": form != .unreserved
         case "&", "+", "=": form == .deployedClients
+        default: isUnreserved(byte)
+        }
+    }
+
+    /// Whether a byte is an unreserved character: an ASCII letter or digit, or one of `-._~` (RFC 3986, section 2.3).
+    package static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch Unicode.Scalar(byte) {
+        case "a"..."z", "A"..."Z", "0"..."9", "-", ".", "_", "~": true
         default: false
         }
     }

@@ -182,15 +182,6 @@ struct CodeChallenge: Sendable, Equatable {
 
     /// Whether the text is a well-formed challenge or verifier: 43 to 128 unreserved characters.
     var isWellFormed: Bool {
-        (43...128).contains(value.utf8.count)
-            && value.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                    UInt8(ascii: "~"):
-                    true
-                default: false
-                }
-            }
+        (43...128).contains(value.utf8.count) && value.utf8.allSatisfy(PercentEncoding.isUnreserved)
     }
 }

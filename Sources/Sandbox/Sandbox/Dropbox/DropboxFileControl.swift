@@ -77,17 +77,3 @@ struct DropboxFileControl {
         ]
     }
 }
-
-/// Media types by file name extension, for providers that store none.
-enum MediaType {
-    static func guess(_ name: String) -> String {
-        switch name.lowercased().split(separator: ".").last {
-        case "jpg", "jpeg": "image/jpeg"
-        case "png": "image/png"
-        case "gif": "image/gif"
-        case "txt", "url": "text/plain; charset=utf-8"
-        case "json": "application/json"
-        default: "application/octet-stream"
-        }
-    }
-}

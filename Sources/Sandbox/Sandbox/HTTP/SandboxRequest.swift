@@ -1,3 +1,5 @@
+import OpenSSLCrypto
+
 /// One HTTP request to an emulated provider or to the control interface.
 public struct SandboxRequest {
     /// Method, in capital letters.
@@ -183,39 +185,37 @@ enum PercentEncoding {
             switch byte {
             case UInt8(ascii: "+") where plusIsBlank: bytes.append(0x20)
             case UInt8(ascii: "%"):
-                guard let high = rest.popFirst().flatMap(hexValue), let low = rest.popFirst().flatMap(hexValue) else {
-                    return nil
-                }
-                bytes.append(high << 4 | low)
+                let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+                guard let escaped = [UInt8](hexadecimal: digits), escaped.count == 1 else { return nil }
+                bytes += escaped
+                rest = rest.dropFirst(2)
             default: bytes.append(byte)
             }
         }
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// Escapes everything except letters, digits and `-._~`.
+    /// Escapes everything except unreserved characters.
     static func encode(_ text: String) -> String {
         var output = ""
         for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
+            if isUnreserved(byte) {
                 output.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
-                let digits = String(byte, radix: 16, uppercase: true)
-                output += digits.count == 1 ? "%0" + digits : "%" + digits
+            } else {
+                output += "%" + [byte].hexUppercase
             }
         }
         return output
     }
 
-    private static func hexValue(_ byte: UInt8) -> UInt8? {
+    /// Letters, digits and `-._~` (RFC 3986, section 2.3).
+    static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "~"):
+            true
+        default: false
         }
     }
 }

@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// The response to a ``SandboxRequest``.
 public struct SandboxResponse: Sendable {
     /// The content after the headers.
@@ -146,5 +148,36 @@ struct ContentRange: Equatable {
             total.map({ last < $0 }) ?? true
         else { return nil }
         bytes = first...last
+    }
+}
+
+/// Media types by file name extension, for providers that store none.
+enum MediaType {
+    static func guess(_ name: String) -> String {
+        switch name.lowercased().split(separator: ".").last {
+        case "jpg", "jpeg": "image/jpeg"
+        case "png": "image/png"
+        case "gif": "image/gif"
+        case "txt", "url": "text/plain; charset=utf-8"
+        case "json": "application/json"
+        default: "application/octet-stream"
+        }
+    }
+}
+
+/// Times in headers and properties (RFC 9110, section 5.6.7).
+enum HTTPDate {
+    private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`
+    static func text(_ date: Date) -> String {
+        // 1994-11-06T08:49:37Z
+        let words = date.formatted(Date.ISO8601FormatStyle()).split { "-T:Z".contains($0) }
+        let day = days[((date.unixSeconds / 86_400) % 7 + 7) % 7]
+        return
+            "\(day), \(words[2]) \(months[(Int(words[1]) ?? 1) - 1]) \(words[0]) \(words[3]):\(words[4]):\(words[5]) GMT"
     }
 }

@@ -1,5 +1,4 @@
 import Expat
-import FoundationEssentials
 import OpenSSLCrypto
 
 /// Properties of files and folders, as shown in replies to PROPFIND and SEARCH.
@@ -126,23 +125,6 @@ struct NextcloudProperties {
         case (Self.ownCloud, "owner-display-name"): account.name
         default: nil
         }
-    }
-}
-
-/// Times in headers and properties (RFC 9110, section 5.6.7).
-enum HTTPDate {
-    private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
-
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`
-    static func text(_ date: Date) -> String {
-        // 1994-11-06T08:49:37Z
-        let words = date.formatted(Date.ISO8601FormatStyle()).split { "-T:Z".contains($0) }
-        let day = days[((date.unixSeconds / 86_400) % 7 + 7) % 7]
-        return
-            "\(day), \(words[2]) \(months[(Int(words[1]) ?? 1) - 1]) \(words[0]) \(words[3]):\(words[4]):\(words[5]) GMT"
     }
 }
 

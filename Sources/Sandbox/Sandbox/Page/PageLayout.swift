@@ -98,22 +98,9 @@ extension Provider {
 enum PageText {
     /// Text that is safe inside elements and quoted attributes; invisible and direction-changing characters are written
     /// as numbers.
-    ///
-    /// Works scalar by scalar: a quote before a combining accent forms one `Character` with it, but still ends an
-    /// attribute.
     static func escape(_ text: String) -> String {
-        var output = ""
-        for scalar in PrintableText.escaping(text).unicodeScalars {
-            switch scalar {
-            case "&": output += "&amp;"
-            case "<": output += "&lt;"
-            case ">": output += "&gt;"
-            case "\"": output += "&quot;"
-            case "'": output += "&#39;"
-            default: output.unicodeScalars.append(scalar)
-            }
-        }
-        return output
+        let html: HTMLText = "\(text)"
+        return html.markup
     }
 
     /// Text of several lines, for `pre`: line ends and tabs are kept.

@@ -76,15 +76,16 @@ extension StoreSession {
     }
 }
 
-enum FileText {
-    static func list(_ files: [ListedFile], _ page: Page<some Encodable>) -> [String] {
-        var table = TextTable("FILE", "VERSION", "TYPE", "BYTES", "OWNER", "STORAGE", "UPDATED", "")
-        for file in files {
-            table.add(
-                "\(file.fileUUID)", "\(file.fileVersion)", file.mimeType, file.sizeBytes.map(String.init) ?? "",
-                "\(file.owningUserID)", file.storageType.rawValue, "\(file.updatedAt.iso8601)",
-                file.deleted ? "deleted" : "")
-        }
-        return page.lines(table, of: "files")
+extension ListedFile: TableRow {
+    public static var noun: String { "files" }
+    public static var header: [String] {
+        ["FILE", "VERSION", "TYPE", "BYTES", "OWNER", "STORAGE", "UPDATED", ""]
+    }
+
+    public var cells: [String] {
+        [
+            "\(fileUUID)", "\(fileVersion)", mimeType, sizeBytes.map { "\($0)" } ?? "", "\(owningUserID)",
+            storageType.rawValue, "\(updatedAt.iso8601)", deleted ? "deleted" : "",
+        ]
     }
 }

@@ -187,15 +187,15 @@ extension StoreSession {
     }
 }
 
-enum GroupText {
-    static func list(_ groups: [ListedGroup], _ page: Page<some Encodable>) -> [String] {
-        var table = TextTable("GROUP", "NAME", "VERSION", "MEMBERS", "FILES", "SINCE", "")
-        for group in groups {
-            table.add(
-                "\(group.sharingGroupUUID)", group.name ?? "", "\(group.masterVersion)", "\(group.members)",
-                "\(group.files)", "\(group.createdAt.iso8601)", group.deleted ? "ended" : "")
-        }
-        return page.lines(table, of: "groups")
+extension ListedGroup: TableRow {
+    public static var noun: String { "groups" }
+    public static var header: [String] { ["GROUP", "NAME", "VERSION", "MEMBERS", "FILES", "SINCE", ""] }
+
+    public var cells: [String] {
+        [
+            "\(sharingGroupUUID)", name ?? "", "\(masterVersion)", "\(members)", "\(files)", "\(createdAt.iso8601)",
+            deleted ? "ended" : "",
+        ]
     }
 }
 

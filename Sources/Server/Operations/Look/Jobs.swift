@@ -139,15 +139,17 @@ extension StoreSession {
     }
 }
 
-enum JobText {
-    static func list(_ jobs: [ListedWork], _ page: Page<some Encodable>) -> [String] {
-        var table = TextTable("JOB", "KIND", "STATE", "USER", "NOT BEFORE", "ATTEMPTS", "REQUEST", "LAST ERROR")
-        for job in jobs {
-            table.add(
-                "\(job.jobID)", job.kind.rawValue, job.state.rawValue, "\(job.userID)", "\(job.availableAt.iso8601)",
-                "\(job.attempts)", job.requestID ?? "", job.lastError ?? "")
-        }
-        return page.lines(table, of: "jobs")
+extension ListedWork: TableRow {
+    public static var noun: String { "jobs" }
+    public static var header: [String] {
+        ["JOB", "KIND", "STATE", "USER", "NOT BEFORE", "ATTEMPTS", "REQUEST", "LAST ERROR"]
+    }
+
+    public var cells: [String] {
+        [
+            "\(jobID)", kind.rawValue, state.rawValue, "\(userID)", "\(availableAt.iso8601)", "\(attempts)",
+            requestID ?? "", lastError ?? "",
+        ]
     }
 }
 

@@ -183,15 +183,17 @@ extension SwitchDetails: Report {
     }
 }
 
-enum SwitchText {
-    static func list(_ switches: [ListedSwitch], _ page: Page<some Encodable>) -> [String] {
-        var table = TextTable("SWITCH", "USER", "FROM", "TO", "STATE", "AWAITING", "BEGUN", "SERVER")
-        for item in switches {
-            table.add(
-                "\(item.switchID)", "\(item.userID)", item.fromAccountType.rawValue, item.toAccountType.rawValue,
-                item.state, "\(item.filesAwaiting)", "\(item.begunAt.iso8601)", item.move?.summary ?? "")
-        }
-        return page.lines(table, of: "switches")
+extension ListedSwitch: TableRow {
+    public static var noun: String { "switches" }
+    public static var header: [String] {
+        ["SWITCH", "USER", "FROM", "TO", "STATE", "AWAITING", "BEGUN", "SERVER"]
+    }
+
+    public var cells: [String] {
+        [
+            "\(switchID)", "\(userID)", fromAccountType.rawValue, toAccountType.rawValue, state, "\(filesAwaiting)",
+            "\(begunAt.iso8601)", move?.summary ?? "",
+        ]
     }
 }
 

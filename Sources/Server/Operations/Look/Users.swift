@@ -267,22 +267,23 @@ extension StoreSession {
     }
 }
 
-enum UserText {
-    /// Notes about the user: no offline access, limits that are near or reached.
-    private static func notes(_ user: ListedUser) -> String {
-        let near = user.quotas.filter(\.isNear).map { "\($0.quota) \($0.used)/\($0.limit)" }
-        return ((user.hasOfflineAccess == false ? ["no offline access"] : []) + near).joined(separator: ", ")
+extension ListedUser: TableRow {
+    public static var noun: String { "users" }
+    public static var header: [String] {
+        ["USER", "NAME", "ACCOUNT", "PROVIDER ID", "SINCE", "GROUPS", "DEVICES", "NOTES"]
     }
 
-    static func list(_ users: [ListedUser], _ page: Page<some Encodable>) -> [String] {
-        var table = TextTable("USER", "NAME", "ACCOUNT", "PROVIDER ID", "SINCE", "GROUPS", "DEVICES", "NOTES")
-        for user in users {
-            table.add(
-                "\(user.userID)", user.name, user.accountType.rawValue, user.providerUserID,
-                "\(user.createdAt.iso8601)",
-                "\(user.groups)", "\(user.devices)", notes(user))
-        }
-        return page.lines(table, of: "users")
+    public var cells: [String] {
+        [
+            "\(userID)", name, accountType.rawValue, providerUserID, "\(createdAt.iso8601)", "\(groups)", "\(devices)",
+            notes,
+        ]
+    }
+
+    /// No offline access, and limits that are near or reached.
+    private var notes: String {
+        let near = quotas.filter(\.isNear).map { "\($0.quota) \($0.used)/\($0.limit)" }
+        return ((hasOfflineAccess == false ? ["no offline access"] : []) + near).joined(separator: ", ")
     }
 }
 

@@ -1,7 +1,7 @@
+import HTTPTransport
 public import Logging
 public import Store
 public import SyncProtocol
-import Vault
 
 /// Removes obsolete rows: expired invitations, staged changes without a commit, results of old codes, commits that are
 /// no longer needed.
@@ -56,87 +56,88 @@ public struct Housekeeper: Sendable {
         self.logger = logger
     }
 
-    /// Runs one round.
+    /// Runs one round: every sweep, in the order of the table.
     /// - Throws: ``StoreError``.
     public func run() throws {
-        let invitations = try store.transaction { session in
-            try session.removeExpiredInvitations(at: now(), limit: Self.batch)
+        for sweep in sweeps {
+            let count = try store.transaction { session in try sweep.work(&session) }
+            if count > 0 { logger.info(sweep.sentence, metadata: .keyed([.count: "\(count)"])) }
         }
-        report("Removed expired invitations", invitations)
-        let changes = try store.transaction { session in
-            try session.withdrawAbandoned(
-                stagedBefore: time(ago: stagingLifetimeSeconds), limit: Self.batch, at: now())
-        }
-        report("Withdrew abandoned uploads", changes)
-        let orphans = try store.transaction { session in
-            try session.withdrawStagedByStrangers(
-                since: time(ago: Self.departureSeconds), limit: Self.batch, at: now())
-        }
-        report("Withdrew uploads of people who have left", orphans)
-        let batches = try store.transaction { session in
-            try session.forgetBatches(changedBefore: time(ago: stagingLifetimeSeconds), limit: Self.batch)
-        }
-        report("Removed incomplete batches", batches)
-        let uploads = try store.transaction { session in
-            try session.forgetResumableUploads(at: now(), limit: Self.batch)
-        }
-        report("Removed expired uploads", uploads)
-        let commits = try store.transaction { session in
-            try session.forgetCommits(before: time(ago: Self.commitLifetimeSeconds), limit: Self.commitBatch)
-        }
-        report("Removed old commits", commits)
-        let codes = try store.transaction { session in
-            try session.forgetExchangedCodes(before: time(ago: Self.codeLifetimeSeconds), limit: Self.batch)
-        }
-        report("Removed results of old authorization codes", codes)
-        let hours = try store.transaction { try $0.forgetQuotaWindows(limit: Self.commitBatch) }
-        report("Removed old quota counts", hours)
-        let notices = try store.transaction { session in
-            try session.forgetAppleNotices(before: time(ago: Self.noticeLifetimeSeconds), limit: Self.batch)
-        }
-        report("Removed old Apple notices", notices)
-        let contents = try store.transaction { session in
-            try session.forgetContents(before: time(ago: Self.contentLifetimeSeconds), limit: Self.batch)
-        }
-        report("Removed old object hashes", contents)
-        let gone = try store.transaction { session in
-            try session.forgetGoneContents(before: time(ago: Self.goneLifetimeSeconds), limit: Self.batch)
-        }
-        report("Removed old replies about missing contents", gone)
-        let holders = try store.transaction { session in
-            try session.forgetKeyHolders(before: time(ago: Self.holderLifetimeSeconds), limit: Self.batch)
-        }
-        report("Removed processes that ended without deregistering", holders)
-        let grants = try store.transaction { session in
-            try session.forgetGrants(revokedBefore: time(ago: undoSeconds), at: now(), limit: Self.batch)
-        }
-        report("Removed revoked and unused device grants", grants)
-        let kept = try store.transaction { session in
-            try session.forgetForUndo(before: time(ago: undoSeconds), limit: Self.commitBatch)
-        }
-        report("Removed object locations of switches that can no longer be undone", kept)
-        let accounts = try store.transaction { session in
-            try session.forgetRetiredAccounts(before: time(ago: undoSeconds), limit: Self.batch)
-        }
-        report("Removed unregistered accounts that were switched away from", accounts)
-        let proposals = try store.transaction { try $0.forgetExpiredSwitches(at: now(), limit: Self.batch) }
-        report("Expired unconfirmed account switches", proposals)
-        let moves = try store.transaction { session in
-            try session.forgetEndedMoves(before: time(ago: Self.switchLifetimeSeconds), limit: Self.batch)
-        }
-        report("Removed old content moves", moves)
-        let switches = try store.transaction { session in
-            try session.forgetFinishedSwitches(before: time(ago: Self.switchLifetimeSeconds), limit: Self.batch)
-        }
-        report("Removed old account switches", switches)
-        let departed = try store.transaction { session in
-            try session.forgetDepartedUsers(at: now(), limit: Self.batch)
-        }
-        report("Gave up clearing the storage of removed users", departed)
     }
 
-    private func report(_ sentence: Logger.Message, _ count: Int) {
-        if count > 0 { logger.info(sentence, metadata: .keyed([.count: "\(count)"])) }
+    /// One kind of obsolete rows.
+    private struct Sweep {
+        /// The log line, if there were any.
+        let sentence: Logger.Message
+        /// Handles a bounded number of rows in one transaction; returns their number.
+        let work: (inout StoreSession) throws -> Int
+
+        init(_ sentence: Logger.Message, _ work: @escaping (inout StoreSession) throws -> Int) {
+            self.sentence = sentence
+            self.work = work
+        }
+    }
+
+    private var sweeps: [Sweep] {
+        [
+            Sweep("Removed expired invitations") { session in
+                try session.removeExpiredInvitations(at: now(), limit: Self.batch)
+            },
+            Sweep("Withdrew abandoned uploads") { session in
+                try session.withdrawAbandoned(
+                    stagedBefore: time(ago: stagingLifetimeSeconds), limit: Self.batch, at: now())
+            },
+            Sweep("Withdrew uploads of people who have left") { session in
+                try session.withdrawStagedByStrangers(
+                    since: time(ago: Self.departureSeconds), limit: Self.batch, at: now())
+            },
+            Sweep("Removed incomplete batches") { session in
+                try session.forgetBatches(changedBefore: time(ago: stagingLifetimeSeconds), limit: Self.batch)
+            },
+            Sweep("Removed expired uploads") { session in
+                try session.forgetResumableUploads(at: now(), limit: Self.batch)
+            },
+            Sweep("Removed old commits") { session in
+                try session.forgetCommits(before: time(ago: Self.commitLifetimeSeconds), limit: Self.commitBatch)
+            },
+            Sweep("Removed results of old authorization codes") { session in
+                try session.forgetExchangedCodes(before: time(ago: Self.codeLifetimeSeconds), limit: Self.batch)
+            },
+            Sweep("Removed old quota counts") { session in try session.forgetQuotaWindows(limit: Self.commitBatch) },
+            Sweep("Removed old Apple notices") { session in
+                try session.forgetAppleNotices(before: time(ago: Self.noticeLifetimeSeconds), limit: Self.batch)
+            },
+            Sweep("Removed old object hashes") { session in
+                try session.forgetContents(before: time(ago: Self.contentLifetimeSeconds), limit: Self.batch)
+            },
+            Sweep("Removed old replies about missing contents") { session in
+                try session.forgetGoneContents(before: time(ago: Self.goneLifetimeSeconds), limit: Self.batch)
+            },
+            Sweep("Removed processes that ended without deregistering") { session in
+                try session.forgetKeyHolders(before: time(ago: Self.holderLifetimeSeconds), limit: Self.batch)
+            },
+            Sweep("Removed revoked and unused device grants") { session in
+                try session.forgetGrants(revokedBefore: time(ago: undoSeconds), at: now(), limit: Self.batch)
+            },
+            Sweep("Removed object locations of switches that can no longer be undone") { session in
+                try session.forgetForUndo(before: time(ago: undoSeconds), limit: Self.commitBatch)
+            },
+            Sweep("Removed unregistered accounts that were switched away from") { session in
+                try session.forgetRetiredAccounts(before: time(ago: undoSeconds), limit: Self.batch)
+            },
+            Sweep("Expired unconfirmed account switches") { session in
+                try session.forgetExpiredSwitches(at: now(), limit: Self.batch)
+            },
+            Sweep("Removed old content moves") { session in
+                try session.forgetEndedMoves(before: time(ago: Self.switchLifetimeSeconds), limit: Self.batch)
+            },
+            Sweep("Removed old account switches") { session in
+                try session.forgetFinishedSwitches(before: time(ago: Self.switchLifetimeSeconds), limit: Self.batch)
+            },
+            Sweep("Gave up clearing the storage of removed users") { session in
+                try session.forgetDepartedUsers(at: now(), limit: Self.batch)
+            },
+        ]
     }
 
     private func time(ago seconds: Int64) -> WireDate {

@@ -1,8 +1,8 @@
+import HTTPTransport
 public import Logging
 public import Store
 import SyncProtocol
 import Synchronization
-import Vault
 
 /// Reports that this process and its database work, and whether the server accepts changes or is closed.
 ///

@@ -1,4 +1,3 @@
-import HTTPTransport
 import OpenSSLCrypto
 import Store
 import SyncProtocol

@@ -10,5 +10,6 @@ struct ListTests {
         #expect(Page<ListedGroup>([], limit: 1) { _ in "" }.lines == ["no groups"])
         #expect(Page<ListedFile>([], limit: 1) { _ in "" }.lines == ["no files"])
         #expect(Page<ListedWork>([], limit: 1) { _ in "" }.lines == ["no jobs"])
+        #expect(Page<ListedSwitch>([], limit: 1) { _ in "" }.lines == ["no switches"])
     }
 }

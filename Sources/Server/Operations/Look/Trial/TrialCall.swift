@@ -2,7 +2,6 @@ import FoundationEssentials
 import HTTPTransport
 import HTTPTypes
 import UntrustedInput
-import Vault
 
 /// One call to a provider, in a form that can be published: without names, identifiers, tokens and contents.
 public struct TrialCall: Encodable, Equatable, Sendable {

@@ -1,5 +1,3 @@
-public import HTTPTransport
-
 /// Reports each call with its outcome and duration, except early calls that were withheld, since the same call follows.
 public struct CallMeasurement: TransportDecorator {
     private let report: @Sendable (ProviderCall, ProviderCall.Outcome, Duration) -> Void

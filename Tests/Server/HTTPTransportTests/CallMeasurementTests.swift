@@ -1,14 +1,13 @@
 import HTTPTransport
 import HTTPTypes
-import Providers
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Metrics
-
 @Suite("Calls to providers")
-struct ProviderCallTests {
+struct CallMeasurementTests {
+    private let facebook = ExternalService("facebook", hosts: ["graph.facebook.com"])
+
     @Test("Each status and each failure has its own word")
     func outcomes() {
         let words: [(Int, ProviderCall.Outcome)] = [
@@ -27,7 +26,7 @@ struct ProviderCallTests {
         let record = Record()
         let transport = script.transport.decorated(
             by: CallMeasurement { call, outcome, _ in record.add("\(call.service) \(outcome)") })
-        let request = OutgoingRequest(.facebook, .identity, .get, "https://graph.facebook.com/me")
+        let request = OutgoingRequest(facebook, .identity, .get, "https://graph.facebook.com/me")
 
         #expect(try transport.send(request, by: .after(.seconds(5))).status == 503)
         #expect(try transport.send(request, by: .after(.seconds(5))).status == 200)
@@ -42,7 +41,7 @@ struct ProviderCallTests {
         let record = Record()
         let transport = script.transport.decorated(
             by: CallMeasurement { call, outcome, _ in record.add("\(call.service) \(outcome)") })
-        var request = OutgoingRequest(.facebook, .identity, .get, "https://graph.facebook.com/me")
+        var request = OutgoingRequest(facebook, .identity, .get, "https://graph.facebook.com/me")
 
         #expect(throws: TransportError.withheld(.busy)) { try transport.send(request, by: .after(.seconds(5))) }
         request.isEarly = true

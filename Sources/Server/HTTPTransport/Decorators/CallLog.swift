@@ -1,5 +1,4 @@
 import FoundationEssentials
-public import HTTPTransport
 import HTTPTypes
 public import Logging
 import UntrustedInput

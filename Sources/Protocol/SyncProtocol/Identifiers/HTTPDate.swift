@@ -1,14 +1,12 @@
-internal import SyncProtocol
-
 /// A time in the form of HTTP headers: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7, the preferred form).
-public struct HTTPDate: Equatable, Sendable {
+package struct HTTPDate: Equatable, Sendable {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
-    public let secondsSince1970: Int64
+    package let secondsSince1970: Int64
 
     /// `nil` for any other form.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 6, words[5] == "GMT", let day = Self.number(words[1], 2, 1...31),
             let month = Self.months.firstIndex(of: String(words[2])), let year = Self.number(words[3], 4, 1970...9999)
@@ -21,10 +19,10 @@ public struct HTTPDate: Equatable, Sendable {
         secondsSince1970 = Int64(days) * 86_400 + hour * 3_600 + minute * 60 + second
     }
 
-    public init(secondsSince1970: Int64) { self.secondsSince1970 = secondsSince1970 }
+    package init(secondsSince1970: Int64) { self.secondsSince1970 = secondsSince1970 }
 
     /// The time in the form of a header.
-    public var text: String {
+    package var text: String {
         let (days, second) = secondsSince1970.quotientAndRemainder(dividingBy: 86_400)
         let date = CivilDate(daysSince1970: Int(days))
         let weekday = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][Int(days % 7)]
