@@ -7,8 +7,8 @@ import Vault
 
 /// Why a request is rejected, as the client receives it: a code of the protocol's table, and details of this request.
 ///
-/// Endpoints throw it; doc comments then list ``ErrorCode/fileUnknown`` and the like. Errors of the layers below stay as
-/// they are until the reply is written: ``init(for:)`` is the only place that translates them.
+/// Endpoints throw it; where a doc comment says that a function throws ``ErrorCode/fileUnknown``, it throws a refusal
+/// with that code. Errors of the layers below are translated only when the reply is written, by ``init(for:)``.
 struct Refusal: Error, Equatable {
     let code: ErrorCode
     /// A sentence for developers; never SQL, a path, a token or a provider's text.
