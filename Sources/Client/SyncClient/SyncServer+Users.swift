@@ -195,12 +195,12 @@ extension SyncError {
     init(_ error: ServerConnectionError, sharingGroupUUID: SharingGroupUUID? = nil) {
         let code: Code =
             switch error.code {
-            case .signInRequired: error.serverCode == .accountRetired ? .signedOutRemotely : .signInRequired
+            case .signInRequired: error.serverCode == .known(.accountRetired) ? .signedOutRemotely : .signInRequired
             case .serverVersionTooOld: .badServerVersion
             case .serverUnavailable: .serverDown
             case .notSupported: .notSupported
             case .refused, .gone, .serverFailed, .invalidRequest:
-                error.serverCode == .permissionTooLow ? .permissionDenied : .requestRefused
+                error.serverCode == .known(.permissionTooLow) ? .permissionDenied : .requestRefused
             case .busy where error.status == 429: .requestRefused
             default: .networkError
             }

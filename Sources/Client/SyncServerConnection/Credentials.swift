@@ -94,7 +94,7 @@ enum TokenSpelling: Sendable, Hashable {
         switch self {
         // Servers that accept the hyphen send codes.
         case .hyphenated: return error.serverCode == nil ? .underscored : nil
-        case .underscored: return error.serverCode == .credentialsMissing ? .hyphenated : nil
+        case .underscored: return error.serverCode == .known(.credentialsMissing) ? .hyphenated : nil
         }
     }
 }

@@ -1,3 +1,5 @@
+import SyncProtocol
+
 /// How often and when a failed request is retried.
 ///
 /// Exponential backoff with full jitter: before attempt n + 1 a random time between zero and `baseDelay` · 2^(n - 1),
@@ -81,8 +83,8 @@ struct AttemptDecisions: Sendable {
         guard repetition != .never, !isSilentAgain else { return .fail }
         if error.code == .signInRequired {
             // A refresh does not help if the token is valid but belongs to no user, or no longer does.
-            guard hasCredentials, !hasRefreshed, error.serverCode != .userUnknown,
-                error.serverCode != .accountRetired
+            guard hasCredentials, !hasRefreshed, error.serverCode != .known(.userUnknown),
+                error.serverCode != .known(.accountRetired)
             else { return .fail }
             hasRefreshed = true
             return .refreshCredentials

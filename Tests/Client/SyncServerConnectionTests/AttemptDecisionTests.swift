@@ -1,3 +1,4 @@
+import SyncProtocol
 import Testing
 
 @testable import SyncServerConnection
@@ -89,7 +90,7 @@ struct AttemptDecisionTests {
                 after: error, hasCredentials: hasCredentials, wasSent: true, extensions: .unknown, fraction: 1)
         }
         #expect(next(hasCredentials: false, refused) == .fail)
-        #expect(next(ServerConnectionError(.signInRequired, status: 401, serverCode: .userUnknown)) == .fail)
+        #expect(next(ServerConnectionError(.signInRequired, status: 401, serverCode: .known(.userUnknown))) == .fail)
         #expect(next(refused) == .refreshCredentials)
         #expect(decisions.attempt == 1)
         #expect(next(refused) == .fail)

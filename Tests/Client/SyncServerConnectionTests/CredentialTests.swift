@@ -70,7 +70,7 @@ struct CredentialTests {
             try await bench.connection.uploads(in: Sample.group)
         }
         #expect(error?.code == .signInRequired)
-        #expect(error?.serverCode == .userUnknown)
+        #expect(error?.serverCode == .known(.userUnknown))
         #expect(bench.credentials.refreshes.isEmpty)
     }
 

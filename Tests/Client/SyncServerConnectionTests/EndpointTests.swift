@@ -327,7 +327,7 @@ struct EndpointTests {
                     sharingGroupUUID: Self.group, masterVersion: Self.version, userID: UserID(2)))
         }
         #expect(error?.code == .refused)
-        #expect(error?.serverCode == .memberUnknown)
+        #expect(error?.serverCode == .known(.memberUnknown))
     }
 
     @Test("Each account type has its headers, in ASCII")

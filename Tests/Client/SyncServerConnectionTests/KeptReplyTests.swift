@@ -26,7 +26,7 @@ struct KeptReplyTests {
         #expect(
             try await ServerConnection.uploadOutcome(
                 of: .error(410, "owner_removed", goneReason: .userRemoved))
-                == .gone(Gone(.userRemoved, serverCode: .ownerRemoved)))
+                == .gone(Gone(.userRemoved, serverCode: .known(.ownerRemoved))))
         let refused = await failure { () throws(ServerConnectionError) in
             try await ServerConnection.uploadOutcome(of: .error(401, "credentials_rejected"))
         }

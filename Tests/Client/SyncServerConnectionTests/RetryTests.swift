@@ -74,6 +74,18 @@ struct RetryTests {
         #expect(bench.requestCount == 1)
     }
 
+    @Test("A code that the library does not know is kept as the server sent it")
+    func newerServer() async {
+        let bench = Bench(.success(.error(409, "of_tomorrow")))
+
+        let error = await failure { () throws(ServerConnectionError) in
+            try await bench.connection.uploads(in: Sample.group)
+        }
+
+        #expect(error?.code == .refused)
+        #expect(error?.serverCode == .unknown("of_tomorrow"))
+    }
+
     @Test(
         "Without such a mark, the server's failures are retried, and its rejections are not",
         arguments: [(500, 5), (404, 1), (400, 1)])

@@ -103,7 +103,7 @@ struct MovedContentTests {
         var ends = 0
         let content = content(source()) { ends += 1 }
 
-        #expect(throws: EndpointError.contentMismatch) { try parts(content, granularity: 256) }
+        #expect(throws: Refusal(.contentMismatch)) { try parts(content, granularity: 256) }
         #expect(ends == 0 && content.hashes == nil)
     }
 
@@ -111,7 +111,7 @@ struct MovedContentTests {
     func otherLength(difference: Int) throws {
         let source = source(length: bytes.count + difference)
 
-        #expect(throws: EndpointError.contentMismatch) { try source.window(at: 0) }
+        #expect(throws: Refusal(.contentMismatch)) { try source.window(at: 0) }
     }
 
     @Test("Failures in the former account are distinguished from those in the present one")
@@ -183,8 +183,8 @@ struct MovedContentTests {
                 CloudStorageError.withheld(.circuitOpen(retryAfter: .seconds(9))),
                 .later(reason: "present account: withheld", after: .seconds(9))
             ),
-            (EndpointError.contentMismatch, .fileFails(reason: "other bytes")),
-            (EndpointError.uploadConflict, .later(reason: "conflict", after: nil, concernsFile: true)),
+            (Refusal(.contentMismatch), .fileFails(reason: "other bytes")),
+            (Refusal(.uploadConflict), .later(reason: "conflict", after: nil, concernsFile: true)),
             (AccountSwitched(), .later(reason: "conflict", after: nil, concernsFile: true)),
             (StoreError.busy, nil),
         ]

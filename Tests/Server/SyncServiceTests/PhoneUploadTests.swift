@@ -307,7 +307,7 @@ struct PhoneUploadTests {
         let upload = upload(
             FakeConnection(body: someBytes(length)), length: Int64(length), checkSum: md5(someBytes(length + 1)))
 
-        #expect(throws: EndpointError.checkSumMismatch) { try breakOff(upload, of: length) }
+        #expect(throws: Refusal(.checksumMismatch)) { try breakOff(upload, of: length) }
         #expect(upload.hashes == nil)
     }
 
@@ -317,7 +317,7 @@ struct PhoneUploadTests {
         let upload = upload(
             FakeConnection(body: Array(bytes.prefix(arriving))), length: 300_000, checkSum: md5(bytes))
 
-        #expect(throws: EndpointError.bodyLengthMismatch) { try breakOff(upload, of: 300_000) }
+        #expect(throws: Refusal(.bodyLengthMismatch)) { try breakOff(upload, of: 300_000) }
     }
 
     @Test(
@@ -326,7 +326,7 @@ struct PhoneUploadTests {
         let bytes = someBytes(length)
         let upload = upload(FakeConnection(body: bytes + [0]), length: Int64(length), checkSum: md5(bytes))
 
-        #expect(throws: EndpointError.bodyLengthMismatch) { try breakOff(upload, of: length) }
+        #expect(throws: Refusal(.bodyLengthMismatch)) { try breakOff(upload, of: length) }
     }
 
     @Test("If the phone disconnects, even after its last byte, nothing is published")
@@ -345,9 +345,9 @@ struct PhoneUploadTests {
         let bytes = someBytes(granularity + 1)
         let upload = upload(
             FakeConnection(body: bytes), length: Int64(bytes.count), checkSum: md5(bytes),
-            beforeEnd: { throw EndpointError.uploadConflict })
+            beforeEnd: { throw Refusal(.uploadConflict) })
 
-        #expect(throws: EndpointError.uploadConflict) { try breakOff(upload, of: bytes.count) }
+        #expect(throws: Refusal(.uploadConflict)) { try breakOff(upload, of: bytes.count) }
     }
 
     @Test("Progress is reported every few kilobytes, and an error thrown there ends the upload")

@@ -119,7 +119,7 @@ struct UploadDecisionTests {
 
     @Test("Each mismatch with the group's state is rejected with its own code")
     func refusals() throws {
-        let cases: [(EndpointError, UploadFileRequest, FileRecord?)] = [
+        let cases: [(ErrorCode, UploadFileRequest, FileRecord?)] = [
             (.fileVersionMismatch, request(version: 1), nil),
             (.fileVersionMismatch, request(version: 4), committed()),
             (.fileVersionMismatch, request(version: 6), committed()),
@@ -132,11 +132,11 @@ struct UploadDecisionTests {
             (.appMetaDataVersionMismatch, request(version: 5, metaData: (1, "x")), committed()),
             (.appMetaDataVersionMismatch, request(version: 5, metaData: (3, "x")), committed(metaDataVersion: 3)),
             (.appMetaDataVersionMismatch, request(version: 5, metaData: (5, "x")), committed(metaDataVersion: 3)),
-            (.checkSumMismatch, request(version: 0, checkSum: "abcd"), nil),
-            (.checkSumMismatch, request(version: 5), committed(owner: other)),
+            (.checksumMismatch, request(version: 0, checkSum: "abcd"), nil),
+            (.checksumMismatch, request(version: 5), committed(owner: other)),
         ]
-        for (error, request, current) in cases {
-            #expect(throws: error, "\(request)") { try decide(request, current: current) }
+        for (code, request, current) in cases {
+            #expect(throws: Refusal(code), "\(request)") { try decide(request, current: current) }
         }
     }
 
@@ -144,17 +144,17 @@ struct UploadDecisionTests {
     func endOfVersions() throws {
         var current = committed()
         current.fileVersion = FileVersion(.max)
-        #expect(throws: EndpointError.fileVersionMismatch) { try decide(request(version: .max), current: current) }
+        #expect(throws: Refusal(.fileVersionMismatch)) { try decide(request(version: .max), current: current) }
         current = committed(metaDataVersion: .max)
-        #expect(throws: EndpointError.appMetaDataVersionMismatch) {
+        #expect(throws: Refusal(.appMetaDataVersionMismatch)) {
             try decide(request(version: 5, metaData: (.max, "x")), current: current)
         }
     }
 
     @Test("A new file that is live in another group, or would have no owner, is rejected")
     func newFileRefusals() throws {
-        #expect(throws: EndpointError.fileInOtherGroup) { try decide(request(version: 0), isLiveElsewhere: true) }
-        #expect(throws: EndpointError.ownerRemoved) {
+        #expect(throws: Refusal(.fileInOtherGroup)) { try decide(request(version: 0), isLiveElsewhere: true) }
+        #expect(throws: Refusal(.ownerRemoved)) {
             try UploadDecision.of(
                 request(version: 0), by: membership(owner: nil), current: nil, staged: nil, isLiveElsewhere: false)
         }

@@ -47,7 +47,7 @@ actor ConnectionPerformer: RequestPerformer {
             if !isIdentified { try await findOutWhoItIs() }
             do {
                 return try await perform(request, files, progress)
-            } catch let error as ServerConnectionError where error.serverCode == .staleEpoch {
+            } catch let error as ServerConnectionError where error.serverCode == .known(.staleEpoch) {
                 // Another device has switched accounts: the epoch is adopted, and the versions are unchanged.
                 isIdentified = false
                 try await findOutWhoItIs()
@@ -80,7 +80,7 @@ actor ConnectionPerformer: RequestPerformer {
         if case .retired(let activeAccountType, let undoUntil) = outcome {
             throw RequestFailure.accountRetired(activeAccountType, undoUntil: undoUntil)
         }
-        if case .noUser(.userUnknown) = outcome { throw RequestFailure.noUser }
+        if case .noUser(.known(.userUnknown)?) = outcome { throw RequestFailure.noUser }
         guard case .user(let user) = outcome, let credentials = await credentialProvider.credentials() else {
             throw RequestFailure.signInRequired
         }
@@ -156,7 +156,7 @@ actor ConnectionPerformer: RequestPerformer {
             guard let group = parameters.sharingGroupUUID, error.status == 500, error.serverCode == nil,
                 try await isLost(group)
             else { throw error }
-            return .failed(.refused(status: 404, code: ServerErrorCode.groupUnknown.rawValue))
+            return .failed(.refused(status: 404, code: ErrorCode.groupUnknown.rawValue))
         }
         switch outcome {
         case .unchanged:
@@ -279,7 +279,9 @@ actor ConnectionPerformer: RequestPerformer {
         case .stale(let current): return .stale(current: current)
         case .gone(let gone):
             // The index reports a lost membership, not one of the group's files.
-            if gone.serverCode == .notAMember { return .failed(.refused(status: 410, code: gone.serverCode?.rawValue)) }
+            if gone.serverCode == .known(.notAMember) {
+                return .failed(.refused(status: 410, code: gone.serverCode?.rawValue))
+            }
             return .gone(
                 gone.reason, appMetaData: gone.appMetaData, gone.cloudStorageType,
                 awaitsReupload: gone.isAwaitingReupload)
@@ -323,7 +325,7 @@ extension GetAccountSwitchStatusResponse? {
 extension SignInOutcome {
     /// Whether other credentials may yield a different answer.
     fileprivate var mayNeedRefresh: Bool {
-        if case .noUser(let code) = self { code != .userUnknown } else { false }
+        if case .noUser(let code) = self { code != .known(.userUnknown) } else { false }
     }
 }
 
@@ -331,7 +333,7 @@ extension RequestFailure {
     /// Translates a connection error for the engine.
     init(_ error: ServerConnectionError) {
         switch error.code {
-        case .signInRequired where error.serverCode == .accountRetired:
+        case .signInRequired where error.serverCode == .known(.accountRetired):
             self = .accountRetired(error.activeAccountType, undoUntil: error.undoUntil)
         case .signInRequired: self = .signInRequired
         case .serverVersionTooOld: self = .serverTooOld

@@ -148,8 +148,10 @@ extension ServerConnection {
                 upload.request.outcome(of: try reply.message(of: .appendToUpload, as: AppendToUploadResponse.self))
             }
         } catch {
-            if error.serverCode == .uploadOffsetMismatch || error.serverCode == .uploadConflict { return nil }
-            throw error
+            switch error.serverCode {
+            case .known(.uploadOffsetMismatch)?, .known(.uploadConflict)?: return nil
+            default: throw error
+            }
         }
     }
 }

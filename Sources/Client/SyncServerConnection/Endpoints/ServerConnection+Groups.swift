@@ -2,8 +2,8 @@ public import SyncProtocol
 
 extension ServerConnection {
     /// Creates a sharing group with the caller as its admin; requires an owning account.
-    /// - Throws: ``ServerConnectionError/Code/refused`` with ``ServerErrorCode/groupExists`` or
-    ///   ``ServerErrorCode/owningAccountRequired``, among others.
+    /// - Throws: ``ServerConnectionError/Code/refused`` with ``ErrorCode/groupExists`` or
+    ///   ``ErrorCode/owningAccountRequired``, among others.
     public func createSharingGroup(_ request: CreateSharingGroupRequest) async throws(ServerConnectionError) {
         _ = try await perform(request, repetition: .ifRecognised)
     }

@@ -8,7 +8,7 @@ extension ServerConnection {
     /// shows this.
     /// - Parameter entityTag: The entity tag of an earlier reply to the same request; if nothing has changed since, the
     ///   outcome is ``IndexOutcome/unchanged``.
-    /// - Throws: ``ServerConnectionError/Code/refused`` with ``ServerErrorCode/groupUnknown`` for a group that the
+    /// - Throws: ``ServerConnectionError/Code/refused`` with ``ErrorCode/groupUnknown`` for a group that the
     ///   caller is not a member of, among others.
     public func index(
         _ request: IndexRequest, ifChangedFrom entityTag: String? = nil

@@ -78,7 +78,7 @@ extension ServerConnection {
                     pieces.isAbsent = true
                     return nil
                 }
-                if error.serverCode == .pieceTooSmall {
+                if error.serverCode == .known(.pieceTooSmall) {
                     pieces.wholeFilesOnly.insert(group)
                     return nil
                 }
@@ -200,14 +200,14 @@ extension ServerConnection {
 extension ServerConnectionError {
     /// Whether the upload no longer exists, and may succeed if restarted: it has expired, or its bytes were damaged.
     fileprivate var endsUpload: Bool {
-        serverCode == .uploadUnknown || code == .refused && isRetryable && serverCode != .uploadConflict
+        serverCode == .known(.uploadUnknown) || code == .refused && isRetryable && serverCode != .known(.uploadConflict)
     }
 
     /// Whether a piece may have been kept, wholly or in part, so that its upload continues.
     fileprivate var leavesPieces: Bool {
         switch code {
         case .connectionLost, .timedOut, .serverFailed, .invalidReply: isRetryable
-        case .refused: serverCode == .uploadOffsetMismatch || serverCode == .uploadConflict
+        case .refused: serverCode == .known(.uploadOffsetMismatch) || serverCode == .known(.uploadConflict)
         default: false
         }
     }

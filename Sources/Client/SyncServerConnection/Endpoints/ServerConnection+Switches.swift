@@ -149,7 +149,8 @@ public enum AccountSwitchRefusal: Sendable, Hashable {
 
     /// The refusal that an error represents; nil for all other errors.
     init?(_ error: ServerConnectionError) {
-        switch error.serverCode {
+        guard case .known(let code)? = error.serverCode else { return nil }
+        switch code {
         case .accountInUse: self = .accountInUse
         case .owningAccountRequired: self = .owningAccountRequired
         case .grantInvalid: self = .grantInvalid

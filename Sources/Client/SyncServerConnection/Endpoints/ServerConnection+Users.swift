@@ -15,7 +15,7 @@ extension ServerConnection {
             return .user(try await signedIn(request, repetition: .never) { ($0.userId, $0.identity) }.user)
         } catch {
             guard error.code == .signInRequired, error.status == 401 else { throw error }
-            if error.serverCode == .accountRetired {
+            if error.serverCode == .known(.accountRetired) {
                 return .retired(activeAccountType: error.activeAccountType, undoUntil: error.undoUntil)
             }
             return .noUser(error.serverCode)
@@ -23,8 +23,8 @@ extension ServerConnection {
     }
 
     /// Creates a user of an owning account type, and the user's first sharing group.
-    /// - Throws: ``ServerConnectionError/Code/refused`` with ``ServerErrorCode/userExists``,
-    ///   ``ServerErrorCode/groupExists`` or ``ServerErrorCode/owningAccountRequired``, among others.
+    /// - Throws: ``ServerConnectionError/Code/refused`` with ``ErrorCode/userExists``,
+    ///   ``ErrorCode/groupExists`` or ``ErrorCode/owningAccountRequired``, among others.
     public func addUser(_ request: AddUserRequest) async throws(ServerConnectionError) -> SignedInUser {
         try await signedIn(request, repetition: .ifRecognised) { ($0.userId, $0.identity) }.user
     }
@@ -46,7 +46,7 @@ extension ServerConnection {
         } catch {
             switch (error.status, error.serverCode) {
             case (403, _): return .storageAccountRequired
-            case (_, .invitationUnknown): return .invitationUnknown
+            case (_, .known(.invitationUnknown)?): return .invitationUnknown
             default: throw error
             }
         }

@@ -21,8 +21,8 @@ extension Outcome: Equatable where Value: Equatable {}
 public struct Gone: Sendable, Hashable {
     /// The reason.
     public var reason: GoneReason
-    /// The more precise reason, if the server reports one: ``ServerErrorCode/notAMember`` and
-    /// ``ServerErrorCode/ownerRemoved`` have the same reason.
+    /// The more precise reason, if the server reports one: ``ErrorCode/notAMember`` and
+    /// ``ErrorCode/ownerRemoved`` have the same reason.
     public var serverCode: ServerErrorCode?
     /// The file's metadata, for a download whose contents are gone.
     public var appMetaData: String?

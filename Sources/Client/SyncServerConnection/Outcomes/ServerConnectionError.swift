@@ -72,14 +72,14 @@ public struct ServerConnectionError: Error, Sendable {
     public var serverCode: ServerErrorCode?
     /// The id under which the server logged the request: useful to the server's operators.
     public var requestID: String?
-    /// The type of the account to sign in with instead; only with ``ServerErrorCode/accountRetired``.
+    /// The type of the account to sign in with instead; only with ``ErrorCode/accountRetired``.
     public var activeAccountType: AccountType?
-    /// The account switch that is in progress; only with ``ServerErrorCode/switchInProgress``.
+    /// The account switch that is in progress; only with ``ErrorCode/switchInProgress``.
     public var accountSwitchID: AccountSwitchID?
     /// The time until which this device can undo the switch that retired the account; only with
-    /// ``ServerErrorCode/accountRetired``, and nil if it cannot.
+    /// ``ErrorCode/accountRetired``, and nil if it cannot.
     public var undoUntil: WireDate?
-    /// The time from which the device's grant can begin a switch; only with ``ServerErrorCode/grantTooYoung``.
+    /// The time from which the device's grant can begin a switch; only with ``ErrorCode/grantTooYoung``.
     public var usableFrom: WireDate?
     /// Whether the same request may succeed later without any other change.
     public var isRetryable: Bool
@@ -114,6 +114,32 @@ public struct ServerConnectionError: Error, Sendable {
         self.underlyingError = underlyingError
         self.detail = detail
     }
+}
+
+/// The `code` of an error reply (docs/protocol.md, section 4.2), which may be newer than this library.
+///
+/// Later releases add codes to ``ErrorCode``: switch over it with a default case.
+public enum ServerErrorCode: Sendable, Hashable, CustomStringConvertible {
+    /// A code of the protocol's table.
+    case known(ErrorCode)
+    /// A code that this release of the library does not know.
+    case unknown(String)
+
+    /// Creates a code from its name in a reply.
+    public init(rawValue: String) {
+        self = ErrorCode(rawValue: rawValue).map(Self.known) ?? .unknown(rawValue)
+    }
+
+    /// The name in a reply.
+    public var rawValue: String {
+        switch self {
+        case .known(let code): code.rawValue
+        case .unknown(let name): name
+        }
+    }
+
+    /// The name in a reply.
+    public var description: String { rawValue }
 }
 
 extension ServerConnectionError: CustomStringConvertible, CustomDebugStringConvertible {
@@ -190,7 +216,7 @@ extension ServerConnectionError {
         case 401: .signInRequired
         // An older server supports neither the path nor this error code.
         case 404, 405:
-            endpoint.isExtension && (serverCode == nil || serverCode == ServerErrorCode.endpointUnknown.rawValue)
+            endpoint.isExtension && (serverCode == nil || serverCode == ErrorCode.endpointUnknown.rawValue)
                 ? .notSupported : .refused
         case 410: .gone
         case 408, 429: .busy

@@ -57,7 +57,7 @@ struct DoneUploadsEndpoint: Endpoint {
         guard let commitID = request.commitID, let commit = try session.identifiedCommit(commitID, in: area) else {
             return nil
         }
-        guard commit.requestHash == hash else { throw EndpointError.commitIDReused }
+        guard commit.requestHash == hash else { throw Refusal(.commitIdReused) }
         return commit.transferred
     }
 

@@ -24,7 +24,7 @@ struct GroupCommit {
     let pushMessage: String?
 
     /// - Returns: how many changes were committed.
-    /// - Throws: ``CommitRefusal``, ``EndpointError/commitIDReused``, ``StoreError``; the transaction must then be
+    /// - Throws: ``CommitRefusal``, ``ErrorCode/commitIdReused``, ``StoreError``; the transaction must then be
     ///   rolled back.
     func perform(in context: RequestContext, using session: inout StoreSession) throws -> Int32 {
         let area = member.stagingArea
@@ -40,7 +40,7 @@ struct GroupCommit {
                 try session.record(commit, as: commitID, in: area, at: context.now)
             } catch StoreError.alreadyExists {
                 // The id was used for another master version; otherwise the request would have been stale.
-                throw EndpointError.commitIDReused
+                throw Refusal(.commitIdReused)
             }
         }
         try notifyOthers(context, &session)
@@ -87,7 +87,7 @@ struct BatchMember {
     }
 
     /// The commit that included this request; `nil` if the batch is not committed.
-    /// - Throws: ``EndpointError/batchMismatch`` if the batch was committed without this request.
+    /// - Throws: ``ErrorCode/batchMismatch`` if the batch was committed without this request.
     func commit(
         in area: StagingArea, _ session: inout StoreSession
     ) throws -> (masterVersion: MasterVersion, member: CommittedMember)? {
@@ -95,7 +95,7 @@ struct BatchMember {
         guard let commit = try session.identifiedCommit(commitID, in: area) else { return nil }
         guard let part = try session.committedMember(of: commitID, changing: file, in: area),
             part.requestHash == ticket.requestHash
-        else { throw EndpointError.batchMismatch }
+        else { throw Refusal(.batchMismatch) }
         return (commit.masterVersion, part)
     }
 
@@ -104,16 +104,16 @@ struct BatchMember {
     /// Call in a transaction that holds the group's row exclusively and has verified that its master version is the
     /// request's.
     /// - Returns: the master version after the commit; `nil` if members are missing.
-    /// - Throws: ``EndpointError/batchMismatch``, ``CommitRefusal``; the transaction must then be rolled back.
+    /// - Throws: ``ErrorCode/batchMismatch``, ``CommitRefusal``; the transaction must then be rolled back.
     func join(by member: Member, _ session: inout StoreSession) throws -> MasterVersion? {
         switch try session.joinBatch(ticket, with: file, in: member.stagingArea, at: context.now) {
-        case .mismatch: throw EndpointError.batchMismatch
+        case .mismatch: throw Refusal(.batchMismatch)
         case .incomplete: return nil
         case .complete(let pushMessage):
             guard
                 case .advanced(let version) = try session.advanceMasterVersion(
                     of: member.groupID, from: ticket.masterVersion)
-            else { throw EndpointError.uploadConflict }
+            else { throw Refusal(.uploadConflict) }
             let commit = GroupCommit(
                 member: member, version: version, batch: ticket.batch.batchUUID,
                 commitID: ticket.batch.batchUUID.commitID, requestHash: ticket.requestHash, groupName: nil,

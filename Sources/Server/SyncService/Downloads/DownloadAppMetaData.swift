@@ -5,8 +5,8 @@ import SyncProtocol
 ///
 /// Reads only, on one snapshot; may be repeated.
 struct DownloadAppMetaDataEndpoint: Endpoint {
-    /// - Throws: ``EndpointError/fileUnknown``, ``EndpointError/fileDeleted``, ``EndpointError/appMetaDataUnknown``,
-    ///   ``EndpointError/appMetaDataVersionMismatch``.
+    /// - Throws: ``ErrorCode/fileUnknown``, ``ErrorCode/fileDeleted``, ``ErrorCode/appMetaDataUnknown``,
+    ///   ``ErrorCode/appMetaDataVersionMismatch``.
     func respond(
         to request: DownloadAppMetaDataRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {
@@ -16,13 +16,13 @@ struct DownloadAppMetaDataEndpoint: Endpoint {
                 return .stale(current: member.masterVersion)
             }
             guard let file = try session.file(request.fileUUID, in: member.groupID) else {
-                throw EndpointError.fileUnknown
+                throw Refusal(.fileUnknown)
             }
-            guard !file.isDeleted else { throw EndpointError.fileDeleted }
+            guard !file.isDeleted else { throw Refusal(.fileDeleted) }
             guard let version = file.appMetaDataVersion, let contents = file.appMetaData else {
-                throw EndpointError.appMetaDataUnknown
+                throw Refusal(.appMetaDataUnknown)
             }
-            guard version == request.appMetaDataVersion else { throw EndpointError.appMetaDataVersionMismatch }
+            guard version == request.appMetaDataVersion else { throw Refusal(.appMetaDataVersionMismatch) }
             return .found(appMetaData: contents)
         }
         return .json(response)

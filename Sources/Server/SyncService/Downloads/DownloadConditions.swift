@@ -29,11 +29,11 @@ struct DownloadConditions {
     ///
     /// `If-Range` is compared strongly (section 13.1.5): a weak tag or a date never matches. No range of an empty file
     /// can be expressed, so it is sent as a whole.
-    /// - Throws: ``EndpointError/rangeNotSatisfiable(length:)``.
+    /// - Throws: ``ErrorCode/rangeNotSatisfiable``.
     func positions(of tag: EntityTag, length: Int64) throws -> ClosedRange<Int64>? {
         guard let range, length > 0, ifRange.map({ $0 == tag.text }) ?? true else { return nil }
         guard let positions = range.positions(inLength: length) else {
-            throw EndpointError.rangeNotSatisfiable(length: length)
+            throw Refusal.rangeNotSatisfiable(length: length)
         }
         return positions
     }

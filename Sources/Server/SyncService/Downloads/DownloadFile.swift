@@ -68,10 +68,10 @@ struct DownloadFileEndpoint: TransferEndpoint {
                 return try refer(to: object, contents, as: file, addresses, storage, context)
             }
             return try send(object, contents, as: file, conditions, storage, context)
-        } catch EndpointError.ownerRemoved {
+        } catch Refusal(.ownerRemoved) {
             // If the owner left after the row was read, the phone must refresh.
             guard case .stale(let current) = try select(request, caller, context) else {
-                throw EndpointError.ownerRemoved
+                throw Refusal(.ownerRemoved)
             }
             return .header(DownloadFileResponse.stale(current: current))
         } catch CloudStorageError.notFound {
@@ -128,7 +128,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
             let contents = try PresentContents.determine(of: object, as: file, storage, context)
             guard conditions.resumes(contents.tag) else { return nil }
             return try send(object, contents, as: file, conditions, storage, context)
-        } catch EndpointError.ownerRemoved {
+        } catch Refusal(.ownerRemoved) {
             return nil
         } catch CloudStorageError.notFound {
             return nil
@@ -176,11 +176,11 @@ struct DownloadFileEndpoint: TransferEndpoint {
             let (member, found) = try caller.member(
                 of: request.sharingGroupUUID, with: request.fileUUID, using: &session)
             guard member.masterVersion == request.masterVersion else { return .stale(member.masterVersion) }
-            guard let file = found else { throw EndpointError.fileUnknown }
-            guard !file.isDeleted else { throw EndpointError.fileDeleted }
-            guard file.fileVersion == request.fileVersion else { throw EndpointError.fileVersionMismatch }
+            guard let file = found else { throw Refusal(.fileUnknown) }
+            guard !file.isDeleted else { throw Refusal(.fileDeleted) }
+            guard file.fileVersion == request.fileVersion else { throw Refusal(.fileVersionMismatch) }
             guard file.appMetaDataVersion == request.appMetaDataVersion else {
-                throw EndpointError.appMetaDataVersionMismatch
+                throw Refusal(.appMetaDataVersionMismatch)
             }
             return .file(file, member)
         }

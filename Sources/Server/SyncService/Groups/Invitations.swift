@@ -18,7 +18,7 @@ struct CreateSharingInvitationEndpoint: Endpoint {
             let read = try caller.member(of: request.sharingGroupUUID, using: &session)
             let member = try caller.member(
                 read, lockedAt: session.lockMasterVersionShared(of: read.groupID), using: &session)
-            guard let owner = member.owningUser else { throw EndpointError.ownerMissing }
+            guard let owner = member.owningUser else { throw Refusal(.ownerMissing) }
             try session.addInvitation(
                 invitation, to: member.groupID, by: member.userID, owningUserID: owner.userID,
                 permission: request.permission, allowsSocialAcceptance: request.allowSocialAcceptance,
@@ -39,14 +39,14 @@ extension CreateSharingInvitationRequest: ServedRequest {
 ///
 /// Reads only; may be repeated.
 struct GetSharingInvitationInfoEndpoint: Endpoint {
-    /// - Throws: ``EndpointError/invitationGone`` also if it has expired or is used up.
+    /// - Throws: ``ErrorCode/invitationGone`` also if it has expired or is used up.
     func respond(
         to request: GetSharingInvitationInfoRequest, from caller: Anyone, in context: RequestContext
     ) throws -> EndpointReply {
         let found = try context.store.withSession { session in
             try session.invitation(request.sharingInvitationUUID, at: context.now)
         }
-        guard let found else { throw EndpointError.invitationGone }
+        guard let found else { throw Refusal(.invitationGone) }
         return .json(
             GetSharingInvitationInfoResponse(
                 permission: found.permission, allowSocialAcceptance: found.allowsSocialAcceptance))
@@ -78,11 +78,11 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
             // A concurrent redemption by the same person may have been faster; the rejection is then only its
             // consequence.
             switch error {
-            case EndpointError.invitationUnknown, EndpointError.alreadyMember, StoreError.alreadyExists:
+            case Refusal(.invitationUnknown), Refusal(.alreadyMember), StoreError.alreadyExists:
                 if let done = try redeemer.earlierRedemption() { return .json(try done.with(identity)) }
             default: break
             }
-            if case StoreError.alreadyExists = error { throw EndpointError.alreadyMember }
+            if case StoreError.alreadyExists = error { throw Refusal(.alreadyMember) }
             throw error
         }
     }
@@ -135,10 +135,10 @@ private struct Redeemer {
             let offer = try self.offer(&session)
             guard let user = try self.user(&session) else {
                 let active = try session.activeAccountType(insteadOf: accountType, person.profile.providerUserID)
-                if let active { throw EndpointError.accountRetired(by: active) }
+                if let active { throw Refusal.accountRetired(by: active) }
                 return true
             }
-            guard try !session.isMember(user.userID, of: offer.groupID) else { throw EndpointError.alreadyMember }
+            guard try !session.isMember(user.userID, of: offer.groupID) else { throw Refusal(.alreadyMember) }
             return false
         }
     }
@@ -146,19 +146,19 @@ private struct Redeemer {
     func redeem(as newUser: NewUser?) throws -> RedeemSharingInvitationResponse {
         try context.store.transaction { session in
             guard let groupID = try session.invitation(invitation, at: context.now)?.groupID else {
-                throw EndpointError.invitationUnknown
+                throw Refusal(.invitationUnknown)
             }
             // The group's row is locked first, as everywhere; a group that has since ended has no invitations.
             let version: MasterVersion
             do {
                 version = try session.lockMasterVersionExclusive(of: groupID)
             } catch StoreError.notFound {
-                throw EndpointError.invitationUnknown
+                throw Refusal(.invitationUnknown)
             }
             let offer = try self.offer(&session)
-            guard try session.isMember(offer.owningUserID, of: groupID) else { throw EndpointError.ownerMissing }
+            guard try session.isMember(offer.owningUserID, of: groupID) else { throw Refusal(.ownerMissing) }
             guard try session.useAcceptance(of: invitation, at: context.now) else {
-                throw EndpointError.invitationUnknown
+                throw Refusal(.invitationUnknown)
             }
             let userID: UserID
             if let newUser {
@@ -169,7 +169,7 @@ private struct Redeemer {
                 }
             } else {
                 guard let user = try self.user(&session), try session.lockUser(user.userID) else {
-                    throw EndpointError.userUnknown
+                    throw Refusal(.userUnknown)
                 }
                 userID = user.userID
             }
@@ -186,10 +186,10 @@ private struct Redeemer {
     /// The invitation as it applies to this caller.
     private func offer(_ session: inout StoreSession) throws -> InvitationRecord {
         guard let offer = try session.invitation(invitation, at: context.now) else {
-            throw EndpointError.invitationUnknown
+            throw Refusal(.invitationUnknown)
         }
         guard offer.allowsSocialAcceptance || accountType.cloudStorageType != nil else {
-            throw EndpointError.storageAccountRequired
+            throw Refusal(.storageAccountRequired)
         }
         return offer
     }

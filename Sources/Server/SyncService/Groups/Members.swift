@@ -27,7 +27,7 @@ extension GetSharingGroupMembersRequest: ServedRequest {
 /// The group always keeps an admin: the last admin's permission cannot be changed. The invitations of a member who may
 /// no longer invite are revoked. A repeated request is stale, since the first one has advanced the master version.
 struct UpdateSharingGroupMemberEndpoint: Endpoint {
-    /// - Throws: ``EndpointError/memberUnknown``, ``EndpointError/lastAdmin``.
+    /// - Throws: ``ErrorCode/memberUnknown``, ``ErrorCode/lastAdmin``.
     func respond(
         to request: UpdateSharingGroupMemberRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {
@@ -54,7 +54,7 @@ extension UpdateSharingGroupMemberRequest: ServedRequest {
 ///
 /// The only admin cannot be removed. A repeated request is stale, since the first one has advanced the master version.
 struct RemoveSharingGroupMemberEndpoint: Endpoint {
-    /// - Throws: ``EndpointError/memberUnknown``, ``EndpointError/lastAdmin``.
+    /// - Throws: ``ErrorCode/memberUnknown``, ``ErrorCode/lastAdmin``.
     func respond(
         to request: RemoveSharingGroupMemberRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {
@@ -96,10 +96,10 @@ extension RemoveUserFromSharingGroupRequest: ServedRequest {
 
 extension [GroupMember] {
     /// Checks that a user is a member and, if they are about to lose the admin permission, not the only admin.
-    /// - Throws: ``EndpointError/memberUnknown``, ``EndpointError/lastAdmin``.
-    func check(_ userID: UserID, isSpareIfLosingAdmin losesAdmin: Bool) throws(EndpointError) {
-        guard let member = first(where: { $0.userID == userID }) else { throw .memberUnknown }
+    /// - Throws: ``ErrorCode/memberUnknown``, ``ErrorCode/lastAdmin``.
+    func check(_ userID: UserID, isSpareIfLosingAdmin losesAdmin: Bool) throws(Refusal) {
+        guard let member = first(where: { $0.userID == userID }) else { throw Refusal(.memberUnknown) }
         guard losesAdmin, member.permission == .admin else { return }
-        guard contains(where: { $0.userID != userID && $0.permission == .admin }) else { throw .lastAdmin }
+        guard contains(where: { $0.userID != userID && $0.permission == .admin }) else { throw Refusal(.lastAdmin) }
     }
 }

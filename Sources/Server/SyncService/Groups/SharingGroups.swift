@@ -5,15 +5,15 @@ import SyncProtocol
 ///
 /// A repeated request finds the group that the first one created, and gets the same reply.
 struct CreateSharingGroupEndpoint: Endpoint {
-    /// - Throws: ``EndpointError/owningAccountRequired``, ``EndpointError/groupExists``, a reached quota.
+    /// - Throws: ``ErrorCode/owningAccountRequired``, ``ErrorCode/groupExists``, a reached quota.
     func respond(
         to request: CreateSharingGroupRequest, from caller: SignedInUser, in context: RequestContext
     ) throws -> EndpointReply {
-        guard caller.record.accountType.cloudStorageType != nil else { throw EndpointError.owningAccountRequired }
+        guard caller.record.accountType.cloudStorageType != nil else { throw Refusal(.owningAccountRequired) }
         do {
             try context.store.transaction { session in
                 // An exclusive lock, so that the caller's groups can be counted.
-                guard try session.lockUser(caller.userID) else { throw EndpointError.userUnknown }
+                guard try session.lockUser(caller.userID) else { throw Refusal(.userUnknown) }
                 try session.addGroup(
                     request.sharingGroupUUID, name: request.sharingGroupName, creator: caller.userID, at: context.now)
                 try context.checkGroups(of: caller.userID, in: &session)
@@ -24,7 +24,7 @@ struct CreateSharingGroupEndpoint: Endpoint {
                 try session.membership(of: caller.userID, in: request.sharingGroupUUID)
             }
             guard let existing, existing.permission == .admin, existing.invitation == nil else {
-                throw EndpointError.groupExists
+                throw Refusal(.groupExists)
             }
         }
         return .json(EmptyResponse())
@@ -88,7 +88,7 @@ struct GroupChange {
 
     /// Advances the master version and runs `body` with the new version; schedules owners' index pages.
     /// - Parameter isRenaming: whether `body` changes the group's name.
-    /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``, ``StoreError``.
+    /// - Throws: ``ErrorCode/notAMember``, ``ErrorCode/permissionTooLow``, ``StoreError``.
     func make(
         isRenaming: Bool = false, _ body: (inout StoreSession, Member, MasterVersion) throws -> Void
     ) throws -> MasterVersionCheckedResponse {

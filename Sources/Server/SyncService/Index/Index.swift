@@ -8,7 +8,7 @@ import SyncProtocol
 /// its rows are read (``ReplyStream``). A client that names its state (``EntityTag``) learns whether that is still
 /// current, and a client that names a master version gets the changes after it. Reads only; may be repeated.
 struct IndexEndpoint: Endpoint {
-    /// - Throws: ``EndpointError/groupUnknown`` if the caller is not a member of the requested group.
+    /// - Throws: ``ErrorCode/groupUnknown`` if the caller is not a member of the requested group.
     func respond(
         to request: IndexRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {

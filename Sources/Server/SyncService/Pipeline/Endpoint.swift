@@ -14,7 +14,7 @@ protocol Endpoint {
     init()
 
     /// Performs the request.
-    /// - Throws: any error; ``ErrorResponse`` turns it into a reply.
+    /// - Throws: any error; ``Refusal`` turns it into a reply.
     func respond(to request: Request, from caller: Caller, in context: RequestContext) throws -> EndpointReply
 }
 
@@ -54,10 +54,10 @@ protocol ServedAccess: EndpointAccess {
     /// The caller that an endpoint gets.
     associatedtype Caller
 
-    /// - Throws: ``EndpointError``, ``AccountError``, ``StoreError``.
+    /// - Throws: ``Refusal``, ``AccountError``, ``StoreError``.
     static func person(asking context: RequestContext) throws -> Person
     /// - Parameter route: the endpoint's row of the table.
-    /// - Throws: ``EndpointError``, ``StoreError``.
+    /// - Throws: ``Refusal``, ``StoreError``.
     static func caller(_ person: Person, at route: EndpointRoute, in context: RequestContext) throws -> Caller
 }
 
@@ -174,7 +174,7 @@ extension Router {
         let route = try route(context.head)
         visit.outcome.endpoint = route.endpoint
         try requireOpen(for: route.endpoint)
-        guard let message = route.message as? any AdmittedRequest.Type else { throw EndpointError.endpointUnknown }
+        guard let message = route.message as? any AdmittedRequest.Type else { throw Refusal(.endpointUnknown) }
         return try message.admit(at: route, in: context)
     }
 

@@ -70,16 +70,16 @@ extension Router {
                 case .ready: try checkStore()
                 case .failover: body = Array((maintenanceText ?? Self.unannounced).utf8)
                 case .metrics:
-                    guard let numbers = try metrics() else { throw EndpointError.endpointUnknown }
+                    guard let numbers = try metrics() else { throw Refusal(.endpointUnknown) }
                     (contentType, body) = numbers
                 }
                 try send(200, contentType, body, on: connection)
             } catch let gone as ClientGone {
                 throw gone
             } catch {
-                let response = ErrorResponse(for: error)
+                let refusal = Refusal(for: error)
                 try send(
-                    response.status, "text/plain; charset=utf-8", Array("\(response.code.rawValue)\n".utf8),
+                    refusal.status, "text/plain; charset=utf-8", Array("\(refusal.code.rawValue)\n".utf8),
                     on: connection)
             }
             connection.finish()

@@ -118,11 +118,11 @@ public final class TransferLimit: Sendable {
     }
 
     /// Acquires a share for one transfer, to be released with ``leave(_:_:)``.
-    /// - Throws: ``EndpointError/tooManyTransfers``, ``EndpointError/directionFull``.
-    func enter(_ user: UserID, _ direction: TransferShares.Direction) throws(EndpointError) {
+    /// - Throws: ``ErrorCode/tooManyTransfers``, ``ErrorCode/busy``.
+    func enter(_ user: UserID, _ direction: TransferShares.Direction) throws(Refusal) {
         switch shares.withLock({ $0.enter(user, direction) }) {
         case .entered: break
-        case .tooManyOfUser: throw .tooManyTransfers
+        case .tooManyOfUser: throw Refusal(.tooManyTransfers)
         case .tooManyInDirection: throw .directionFull
         }
     }
@@ -184,7 +184,7 @@ struct TransferShares: Equatable {
 // is never rejected, and a rejection rolls back everything.
 extension RequestContext {
     /// Counts one action of a person's account in the current hour.
-    /// - Throws: ``EndpointError/quotaUsedUp(_:retryAfter:)``.
+    /// - Throws: ``Refusal/quotaReached(_:retryAfter:)``.
     func use(_ quota: Quota, of person: SignedInPerson, in session: inout StoreSession) throws {
         try use(quota, of: person.presented.accountType, person.profile.providerUserID, in: &session)
     }
@@ -197,17 +197,17 @@ extension RequestContext {
         let use = try session.use(quota, by: accountType, providerUserID, limit: limit)
         guard case .exhausted(let retryAfter) = use else { return }
         refusedQuota = quota
-        throw EndpointError.quotaUsedUp(quota, retryAfter: retryAfter)
+        throw Refusal.quotaReached(quota, retryAfter: retryAfter)
     }
 
     /// Checks that the user, who has just joined a group, is not in more groups than allowed.
-    /// - Throws: ``EndpointError/quotaReached(_:)``.
+    /// - Throws: ``Refusal/quotaReached(_:retryAfter:)``.
     func checkGroups(of userID: UserID, in session: inout StoreSession) throws {
         try check(.groups) { try session.groupCount(of: userID) }
     }
 
     /// Checks that the user, who has just created an invitation, does not have more of them than allowed.
-    /// - Throws: ``EndpointError/quotaReached(_:)``.
+    /// - Throws: ``Refusal/quotaReached(_:retryAfter:)``.
     func checkInvitations(of userID: UserID, in session: inout StoreSession) throws {
         try check(.openInvitations) { try session.openInvitationCount(by: userID, at: now) }
     }
@@ -216,7 +216,7 @@ extension RequestContext {
     ///
     /// The user's row is not locked, so as not to block their other devices: concurrent requests may exceed the limit
     /// by one change each.
-    /// - Throws: ``EndpointError/quotaReached(_:)``.
+    /// - Throws: ``Refusal/quotaReached(_:retryAfter:)``.
     func checkStagedChanges(of userID: UserID, in session: inout StoreSession) throws {
         let quotas = services.settings.quotas
         guard quotas[.stagedChanges] != nil || quotas[.stagedBytes] != nil else { return }
@@ -227,7 +227,7 @@ extension RequestContext {
 
     /// Checks that the user, who has just begun an upload, does not have more uploads in progress than allowed staged
     /// changes, which these uploads will become.
-    /// - Throws: ``EndpointError/quotaReached(_:)``.
+    /// - Throws: ``Refusal/quotaReached(_:retryAfter:)``.
     func checkResumableUploads(of userID: UserID, in session: inout StoreSession) throws {
         try check(.stagedChanges) { try session.resumableUploadCount(of: userID, at: now) }
     }
@@ -235,6 +235,6 @@ extension RequestContext {
     private func check(_ quota: Quota, _ count: () throws -> Int) throws {
         guard let limit = services.settings.quotas[quota], try count() > limit else { return }
         refusedQuota = quota
-        throw EndpointError.quotaReached(quota)
+        throw Refusal.quotaReached(quota)
     }
 }

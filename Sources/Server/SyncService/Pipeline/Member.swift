@@ -61,8 +61,8 @@ struct GroupCaller {
     var device: DeviceUUID { user.device }
 
     /// The caller as a member of the group that the request names, with the permission that its endpoint requires.
-    /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``; if the request need not
-    ///   name a group, ``EndpointError/groupUnknown`` in place of both.
+    /// - Throws: ``ErrorCode/notAMember``, ``ErrorCode/permissionTooLow``; if the request need not
+    ///   name a group, ``ErrorCode/groupUnknown`` in place of both.
     func member(of group: SharingGroupUUID, using session: inout StoreSession) throws -> Member {
         try member(session.membership(of: userID, in: group))
     }
@@ -86,7 +86,7 @@ struct GroupCaller {
     ) throws -> (Member, UploadSituation) {
         let situation = try session.uploadSituation(of: file, by: user.record, on: user.device, in: group)
         let member = try member(situation?.membership)
-        guard let situation else { throw EndpointError.notAMember }
+        guard let situation else { throw Refusal(.notAMember) }
         return (member, situation)
     }
 
@@ -102,13 +102,15 @@ struct GroupCaller {
         return try member(of: read.groupUUID, using: &session)
     }
 
-    private func member(_ membership: Membership?) throws(EndpointError) -> Member {
+    private func member(_ membership: Membership?) throws(Refusal) -> Member {
         guard let membership else { throw access == .membershipIfNamed ? .groupUnknown : .notAMember }
         switch access {
         case .permission(let needed):
-            guard membership.permission >= needed else { throw .permissionTooLow(needed: needed) }
+            guard membership.permission >= needed else {
+                throw Refusal(.permissionTooLow, "this requires the permission \(needed)")
+            }
         case .membership, .membershipIfNamed: break
-        case .none: throw .notAMember
+        case .none: throw Refusal(.notAMember)
         }
         return Member(user, membership)
     }

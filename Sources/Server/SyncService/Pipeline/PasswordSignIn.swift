@@ -49,7 +49,7 @@ struct PasswordSignIn: Sendable {
         var isStored: Bool
     }
 
-    /// - Throws: ``AccountError``, ``EndpointError/tooManyFailedSignIns(retryAfter:)``, ``StoreError``.
+    /// - Throws: ``AccountError``, ``ErrorCode/tooManyFailedSignIns``, ``StoreError``.
     func profile(
         of presented: PresentedCredentials, claiming claim: PasswordClaim, by account: any PasswordAccounts,
         through client: AccountClient
@@ -155,7 +155,7 @@ struct PasswordSignIn: Sendable {
         if try store.withSession({ try $0.checksPasswords(key) }) { return true }
         let server = Self.key([claim.server, word])
         let limits = [madeUpLimit(of: claim)]
-        do { try take(limits) } catch let error as EndpointError {
+        do { try take(limits) } catch let error as Refusal {
             // The server's answers about other user names suffice for a while.
             if try store.withSession({ try $0.checksPasswords(server) }) { return true }
             throw error
@@ -196,7 +196,7 @@ struct PasswordSignIn: Sendable {
     private func take(_ limits: [PasswordTryLimit]) throws {
         try store.transaction { session in
             if case .exhausted(let delay) = try session.take(limits) {
-                throw EndpointError.tooManyFailedSignIns(retryAfter: delay)
+                throw Refusal(.tooManyFailedSignIns, retryAfter: delay)
             }
         }
     }

@@ -96,30 +96,30 @@ struct ErrorReply {
 
     /// - Parameter accept: the request's header of that name.
     init(
-        _ response: ErrorResponse, requestID: String?, accept: String?,
+        _ refusal: Refusal, requestID: String?, accept: String?,
         commonHeaders: [(name: String, value: String)]
     ) {
         isProblem = accept.map(Self.namesProblemType) ?? false
-        status = response.status
+        status = refusal.status
         body =
             ErrorBody(
-                error: response.message, code: response.code.rawValue, requestId: requestID ?? "-",
-                retryable: response.isRetryable, goneReason: response.goneReason, switchId: response.switchID,
-                usableFrom: response.usableFrom, undoUntil: response.undoUntil, status: response.status,
+                error: refusal.message, code: refusal.code.rawValue, requestId: requestID ?? "-",
+                retryable: refusal.code.isRetryable, goneReason: refusal.goneReason, switchId: refusal.switchID,
+                usableFrom: refusal.usableFrom, undoUntil: refusal.undoUntil, status: refusal.status,
                 isProblem: isProblem
             ).body
         headers = commonHeaders
         headers.append((name: "content-type", value: isProblem ? Self.problemType : "application/json"))
-        headers.append((name: ResponseHeader.errorCode.rawValue, value: response.code.rawValue))
-        if let method = response.allowedMethod { headers.append((name: "allow", value: method)) }
-        if let offset = response.uploadOffset {
+        headers.append((name: ResponseHeader.errorCode.rawValue, value: refusal.code.rawValue))
+        if let method = refusal.allowedMethod { headers.append((name: "allow", value: method)) }
+        if let offset = refusal.uploadOffset {
             headers.append((name: ResponseHeader.uploadOffset.rawValue, value: "\(offset)"))
         }
-        if let length = response.lengthOfWhole { headers.append((name: "content-range", value: "bytes */\(length)")) }
-        if let type = response.activeAccountType {
+        if let length = refusal.lengthOfWhole { headers.append((name: "content-range", value: "bytes */\(length)")) }
+        if let type = refusal.activeAccountType {
             headers.append((name: ResponseHeader.activeAccountType.rawValue, value: type.rawValue))
         }
-        if let delay = response.retryAfter {
+        if let delay = refusal.retryAfter {
             headers.append((name: "retry-after", value: "\(max(1, Self.wholeSeconds(delay)))"))
         }
     }

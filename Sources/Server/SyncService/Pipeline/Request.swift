@@ -95,10 +95,10 @@ final class RequestBody {
     }
 
     /// Reads a body that is short enough for memory; the caller has checked the announced length.
-    /// - Throws: ``ClientGone``; ``EndpointError/bodyLengthMismatch`` if fewer bytes arrived than were announced.
+    /// - Throws: ``ClientGone``; ``ErrorCode/bodyLengthMismatch`` if fewer bytes arrived than were announced.
     func readWhole() throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: Int(announcedBytes ?? 0))
-        guard try read(into: &bytes) == bytes.count else { throw EndpointError.bodyLengthMismatch }
+        guard try read(into: &bytes) == bytes.count else { throw Refusal(.bodyLengthMismatch) }
         return bytes
     }
 

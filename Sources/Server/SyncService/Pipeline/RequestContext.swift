@@ -82,7 +82,7 @@ final class RequestContext {
     }
 
     /// The storage of `owner`, with this request's deadline.
-    /// - Throws: ``EndpointError/ownerRemoved`` if they have left.
+    /// - Throws: ``ErrorCode/ownerRemoved`` if they have left.
     func storage(of owner: OwningUser, for caller: SignedInUser) throws -> UserStorage {
         let user = try record(of: owner, for: caller)
         return try services.storage.storage(of: user, transport: transport, deadline: deadline, logger: logger)
@@ -97,7 +97,7 @@ final class RequestContext {
     private func record(of owner: OwningUser, for caller: SignedInUser) throws -> UserRecord {
         let user: UserRecord? =
             owner.userID == caller.userID ? caller.record : try store.withSession { try $0.user(owner.userID) }
-        guard let user else { throw EndpointError.ownerRemoved }
+        guard let user else { throw Refusal(.ownerRemoved) }
         return user
     }
 }

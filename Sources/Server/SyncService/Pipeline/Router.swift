@@ -66,14 +66,14 @@ public struct Router: Sendable {
         switch turns.enter(user, visit) {
         case .waits: return .waits
         case .refused:
-            visit.refuse(EndpointError.tooManySimultaneousRequests)
+            visit.refuse(Refusal(.tooManySimultaneousRequests))
             finish(visit)
         case .goesOn:
             finish(visit)
             while let next = turns.leave(user) {
                 next.context.connection.goOn(onThreadOf: connection)
                 if next.started.duration(to: .now) > turns.longestWait {
-                    next.refuse(EndpointError.tooManySimultaneousRequests)
+                    next.refuse(Refusal(.tooManySimultaneousRequests))
                 }
                 finish(next)
             }
@@ -161,16 +161,16 @@ public struct Router: Sendable {
         if !visit.hasBegun { observer?.began(route.endpoint) }
         visit.hasBegun = true
         if services.refusesDuringMaintenance { try requireOpen(for: route.endpoint) }
-        guard let message = route.message as? any ServedRequest.Type else { throw EndpointError.endpointUnknown }
+        guard let message = route.message as? any ServedRequest.Type else { throw Refusal(.endpointUnknown) }
         visit.work = Visit.Work(route: route, run: try message.check(at: route, in: visit.context))
     }
 
     /// The announcement while the server is closed for maintenance; `nil` while it is open.
     var maintenanceText: String? { services.maintenance?.notice?.text }
 
-    /// - Throws: ``EndpointError/closedForMaintenance(_:)``; never for health checks.
+    /// - Throws: ``ErrorCode/maintenance``; never for health checks.
     func requireOpen(for endpoint: EndpointName) throws {
-        if endpoint != .healthCheck, let text = maintenanceText { throw EndpointError.closedForMaintenance(text) }
+        if endpoint != .healthCheck, let text = maintenanceText { throw Refusal(.maintenance, text) }
     }
 
     private func answer(_ visit: Visit) {
@@ -186,7 +186,7 @@ public struct Router: Sendable {
             } catch let interrupted as ReplyInterrupted {
                 throw interrupted
             } catch {
-                try send(refusal(of: visit, error is ClientGone ? EndpointError.transferTooSlow : error), in: context)
+                try send(refusal(of: visit, error is ClientGone ? Refusal(.transferTooSlow) : error), in: context)
             }
             context.connection.finish()
         } catch {
@@ -221,23 +221,23 @@ public struct Router: Sendable {
 
     /// The error reply for the phone; the error is also logged.
     func refusal(of visit: Visit, _ error: any Error) -> ErrorReply {
-        let response = ErrorResponse(for: error)
-        visit.outcome.code = response.code.rawValue
-        visit.outcome.status = response.status
+        let refusal = Refusal(for: error)
+        visit.outcome.code = refusal.code.rawValue
+        visit.outcome.status = refusal.status
         let isLogged = isLogged(visit)
-        if isLogged || response.status == 500 { note(error, response, visit.context.logger) }
+        if isLogged || refusal.status == 500 { note(error, refusal, visit.context.logger) }
         // nginx then omits its log line as well.
         let unlogged = isLogged ? [] : [(name: "syncd-unlogged", value: "1")]
         return ErrorReply(
-            response, requestID: visit.context.head.requestID, accept: visit.context.head.header(.accept),
+            refusal, requestID: visit.context.head.requestID, accept: visit.context.head.header(.accept),
             commonHeaders: services.commonHeaders + visit.context.commonHeaders + unlogged)
     }
 
     func route(_ head: RequestHead) throws -> EndpointRoute {
         switch RouteLookup(method: head.method, path: head.path, debug: DebuggingAids.areIncluded) {
         case .found(let route): return route
-        case .methodNotAllowed(let allowed): throw EndpointError.methodNotAllowed(allowed: allowed.rawValue)
-        case .unknownPath: throw EndpointError.endpointUnknown
+        case .methodNotAllowed(let allowed): throw Refusal.methodNotAllowed(allowed: allowed.rawValue)
+        case .unknownPath: throw Refusal(.endpointUnknown)
         }
     }
 
@@ -297,16 +297,16 @@ public struct Router: Sendable {
     }
 
     /// Logs the details of an error, which only operators may read.
-    private func note(_ error: any Error, _ response: ErrorResponse, _ logger: Logger) {
-        switch response.status {
+    private func note(_ error: any Error, _ refusal: Refusal, _ logger: Logger) {
+        switch refusal.status {
         case 500:
             logger.error(
                 "Request failed because of a defect", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
-        case 502...507 where response.code != .maintenance:
+        case 502...507 where refusal.code != .maintenance:
             logger.log(
                 level: Logger.Level(ofFailure: error), "Request failed",
                 metadata: .keyed([.reason: "\(String(reflecting: error))"]))
-        default: logger.debug("Request refused", metadata: .keyed([.reason: "\(response.message)"]))
+        default: logger.debug("Request refused", metadata: .keyed([.reason: "\(refusal.message)"]))
         }
     }
 }

@@ -8,7 +8,7 @@ import Vault
 // Authenticating the caller.
 extension RequestContext {
     /// Determines whose token it is.
-    /// - Throws: ``EndpointError`` or ``AccountError``, sent as 401 unless the provider is unavailable.
+    /// - Throws: ``Refusal`` or ``AccountError``, sent as 401 unless the provider is unavailable.
     func signIn() throws -> SignedInPerson {
         let (presented, account) = try presentedCredentials()
         let profile: SignInProfile
@@ -27,13 +27,18 @@ extension RequestContext {
         if let token = profile.identityToken {
             try IdentityTokens(context: self).admit(token, of: presented.accountType, profile.providerUserID)
         }
-        guard let text = head.header(.deviceUUID) else { throw EndpointError.missingDeviceUUID }
-        guard let device = DeviceUUID(text) else { throw EndpointError.malformedDeviceUUID }
+        guard let text = head.header(.deviceUUID) else { throw Refusal(.missingHeader) }
+        guard let device = DeviceUUID(text) else {
+            throw Refusal(.malformedHeader, "SyncServer-Device-UUID must be a UUID")
+        }
         if let redirectURI = presented.redirectURI, !isAllowedRedirect(redirectURI) {
-            throw EndpointError.malformedRedirectURI
+            throw Refusal(
+                .malformedHeader,
+                "SyncServer-redirect-uri must be http on a loopback host with a port, or an allowed URI")
         }
         guard head.header(.codeVerifier) == nil || presented.codeVerifier != nil else {
-            throw EndpointError.malformedCodeVerifier
+            throw Refusal(
+                .malformedHeader, "SyncServer-code-verifier must be 43 to 128 unreserved characters")
         }
         let person = SignedInPerson(
             presented: presented, account: account, profile: profile, device: device, isFresh: isFresh)
@@ -49,11 +54,17 @@ extension RequestContext {
     }
 
     /// The credentials in the request's head, and the sign-in service for them.
-    private func presentedCredentials() throws(EndpointError) -> (PresentedCredentials, any AccountProvider) {
-        guard let word = head.header(.tokenType) else { throw .credentialsMissing }
-        guard let headerValue = head.header(.accessToken) else { throw .accessTokenMissing }
+    private func presentedCredentials() throws(Refusal) -> (PresentedCredentials, any AccountProvider) {
+        guard let word = head.header(.tokenType) else { throw Refusal(.credentialsMissing) }
+        guard let headerValue = head.header(.accessToken) else {
+            // nginx sends the same reply for transfers (nginx/syncd-http.conf).
+            throw Refusal(
+                .credentialsMissing,
+                "access_token is missing although X-token-type is present: a proxy may have dropped it because of the underscore; send access-token"
+            )
+        }
         guard let type = AccountType(tokenType: word), let account = services.storage.account(type) else {
-            throw .signInTypeNotAllowed
+            throw Refusal(.signInTypeNotAllowed)
         }
         let presented = PresentedCredentials(
             accountType: type, accessToken: try Self.accessToken(in: headerValue, of: type),
@@ -68,10 +79,12 @@ extension RequestContext {
     /// The token in a header's value, even if both spellings have arrived: nginx 1.23 and later joins their values with
     /// a comma and a space; earlier releases pass on the first. No token contains these characters, but a password or a
     /// secret key may.
-    private static func accessToken(in value: String, of type: AccountType) throws(EndpointError) -> String {
+    private static func accessToken(in value: String, of type: AccountType) throws(Refusal) -> String {
         guard type != .webDAV, type != .s3 else { return value }
         let tokens = value.split(separator: ", ", omittingEmptySubsequences: false)
-        guard tokens.allSatisfy({ $0 == tokens[0] }) else { throw .accessTokensDiffer }
+        guard tokens.allSatisfy({ $0 == tokens[0] }) else {
+            throw Refusal(.malformedHeader, "access_token and access-token are different; send one of them")
+        }
         return String(tokens[0])
     }
 
@@ -143,19 +156,19 @@ extension RequestContext {
 
     /// Finds the user of a person's account, and registers the device if it is new.
     /// - Parameter route: the endpoint's row of the table.
-    /// - Throws: ``EndpointError/userUnknown``, ``EndpointError/accountRetired(by:)``, ``EndpointError/staleEpoch``,
-    ///   ``EndpointError/tooManyDevices``, ``StoreError``.
+    /// - Throws: ``ErrorCode/userUnknown``, ``ErrorCode/accountRetired``, ``ErrorCode/staleEpoch``,
+    ///   ``ErrorCode/tooManyDevices``, ``StoreError``.
     func user(_ person: SignedInPerson, at route: EndpointRoute) throws -> SignedInUser {
         let (accountType, providerUserID) = (person.presented.accountType, person.profile.providerUserID)
         let found = try store.withSession { session in
             let found = try session.user(accountType, providerUserID, device: person.device)
             if found == nil, let active = try session.activeAccountType(insteadOf: accountType, providerUserID) {
-                throw EndpointError.accountRetired(
+                throw Refusal.accountRetired(
                     by: active, undoUntil: try undoTime(of: person, at: route, using: &session))
             }
             return found
         }
-        guard let found else { throw EndpointError.userUnknown }
+        guard let found else { throw Refusal(.userUnknown) }
         note(found.user)
         // Clients obtain the current epoch from CheckCreds.
         if route.endpoint != .checkCreds { try requirePresentEpoch(of: found.user) }
@@ -183,10 +196,12 @@ extension RequestContext {
     }
 
     /// Rejects a client that states an outdated epoch, and thus knows the user by an earlier account.
-    private func requirePresentEpoch(of user: UserRecord) throws(EndpointError) {
+    private func requirePresentEpoch(of user: UserRecord) throws(Refusal) {
         guard let text = head.header(.accountEpoch) else { return }
-        guard let epoch = AccountEpoch(queryText: text) else { throw .malformedAccountEpoch }
-        guard epoch == user.accountEpoch else { throw .staleEpoch }
+        guard let epoch = AccountEpoch(queryText: text) else {
+            throw Refusal(.malformedHeader, "SyncServer-Account-Epoch must be a number of at most 64 bits")
+        }
+        guard epoch == user.accountEpoch else { throw Refusal(.staleEpoch) }
     }
 
     private func register(_ device: DeviceUUID, of userID: UserID) throws {
@@ -197,8 +212,8 @@ extension RequestContext {
         case .registered: break
         case .tooMany:
             refusedQuota = .devices
-            throw EndpointError.tooManyDevices
-        case .userUnknown: throw EndpointError.userUnknown
+            throw Refusal(.tooManyDevices)
+        case .userUnknown: throw Refusal(.userUnknown)
         }
     }
 }
@@ -225,7 +240,7 @@ struct SignInVerification: Sendable {
 
     /// Asks the provider, unless the network has caused too many failures, or somebody else is already asking.
     /// - Parameter goOn: continues the request once somebody else has the answer (``SignInCache``).
-    /// - Throws: ``EndpointError/tooManyFailedSignIns(retryAfter:)``, ``AccountError``, ``StoreError``;
+    /// - Throws: ``ErrorCode/tooManyFailedSignIns``, ``AccountError``, ``StoreError``;
     ///   ``SignInCache/Parked``.
     func run(
         of presented: PresentedCredentials, by account: any AccountProvider, through client: AccountClient,
@@ -233,12 +248,12 @@ struct SignInVerification: Sendable {
     ) throws -> SignInProfile {
         try cache.profile(for: presented, goOn: goOn) {
             if let delay = failedSignIns.take(from: network) {
-                throw EndpointError.tooManyFailedSignIns(retryAfter: delay)
+                throw Refusal(.tooManyFailedSignIns, retryAfter: delay)
             }
             let server = account.namedServer(in: presented)
             let strange = try server.flatMap { try isStrange($0, presented, account) ? $0 : nil }
             if let strange, let delay = strangeServers.take(strange, from: network) {
-                throw EndpointError.tooManyFailedSignIns(retryAfter: delay)
+                throw Refusal(.tooManyFailedSignIns, retryAfter: delay)
             }
             do {
                 let profile = try ask(

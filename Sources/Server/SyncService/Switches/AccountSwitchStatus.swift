@@ -11,7 +11,7 @@ struct GetAccountSwitchStatusEndpoint: Endpoint {
             let party = try SwitchParty(caller, about: request.switchId, at: context.now, &session)
             context.note(party.user)
             guard let accountSwitch = party.accountSwitch else {
-                guard request.switchId == nil else { throw EndpointError.switchUnknown }
+                guard request.switchId == nil else { throw Refusal(.switchUnknown) }
                 return .json(
                     GetAccountSwitchStatusResponse(
                         state: .none, switchId: nil, accountEpoch: party.user.accountEpoch))
@@ -66,7 +66,7 @@ struct SwitchParty {
     let accountSwitch: AccountSwitch?
 
     /// - Parameter id: the switch; `nil` for the newest.
-    /// - Throws: ``EndpointError/userUnknown``, ``EndpointError/accountRetired(by:)``.
+    /// - Throws: ``ErrorCode/userUnknown``, ``ErrorCode/accountRetired``.
     init(
         _ caller: SignedInPerson, about id: AccountSwitchID?, at now: WireDate, _ session: inout StoreSession
     ) throws {
@@ -86,9 +86,9 @@ struct SwitchParty {
             return
         }
         if let active = try session.activeAccountType(insteadOf: accountType, providerUserID) {
-            throw EndpointError.accountRetired(by: active)
+            throw Refusal.accountRetired(by: active)
         }
-        throw EndpointError.userUnknown
+        throw Refusal(.userUnknown)
     }
 }
 

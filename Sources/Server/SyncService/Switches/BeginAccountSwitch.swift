@@ -32,18 +32,18 @@ struct BeginAccountSwitchEndpoint: Endpoint {
     }
 
     /// The user of an identity to which the calling device belongs, and the state of the device's grant.
-    /// - Throws: ``EndpointError/grantInvalid`` also for an unknown identity, so that callers cannot find out which
+    /// - Throws: ``ErrorCode/grantInvalid`` also for an unknown identity, so that callers cannot find out which
     ///   identities exist.
     private func owner(
         of identity: UserAppID, _ caller: SignedInPerson, _ context: RequestContext
     ) throws -> (UserRecord, GrantStanding) {
-        guard let grant = context.presentedGrant else { throw EndpointError.grantInvalid }
+        guard let grant = context.presentedGrant else { throw Refusal(.grantInvalid) }
         return try context.store.transaction { session in
             guard let user = try session.user(of: identity),
                 let standing = try session.standing(
                     ofGrant: grant.hash, of: caller.device, user.userID,
                     minimumAge: context.services.settings.switches.minimumGrantAge, at: context.now)
-            else { throw EndpointError.grantInvalid }
+            else { throw Refusal(.grantInvalid) }
             return (user, standing)
         }
     }
@@ -61,13 +61,13 @@ struct BeginAccountSwitchEndpoint: Endpoint {
         let purpose = "BeginAccountSwitch to \(caller.presented.accountType.rawValue) \(caller.profile.providerUserID)"
         let isProved = try OldAccountProof.check(of: user, on: caller.device, for: purpose, in: context)
         guard !isProved else { return }
-        throw EndpointError.grantTooYoung(
+        throw Refusal.grantTooYoung(
             usableFrom: time, in: .seconds(time.secondsSince1970 - context.now.secondsSince1970))
     }
 
     /// The switch that the request joins; `nil` if the caller may propose a new one.
-    /// - Throws: ``EndpointError/accountInUse``, ``EndpointError/switchInProgress(_:)``,
-    ///   ``EndpointError/owningAccountRequired``.
+    /// - Throws: ``ErrorCode/accountInUse``, ``ErrorCode/switchInProgress``,
+    ///   ``ErrorCode/owningAccountRequired``.
     private func standing(
         _ user: UserRecord, _ caller: SignedInPerson, _ context: RequestContext, _ session: inout StoreSession
     ) throws -> AccountSwitch? {
@@ -75,21 +75,21 @@ struct BeginAccountSwitchEndpoint: Endpoint {
         switch try session.binding(of: accountType, providerUserID) {
         case .active(user.userID):
             guard let inProgress = try session.switchInProgress(of: user.userID) else {
-                throw EndpointError.accountInUse
+                throw Refusal(.accountInUse)
             }
             return inProgress
         // A return to an account that this identity has left, or a switch to an unused account.
         case .retired(user.userID), .free: break
-        case .active, .retired: throw EndpointError.accountInUse
+        case .active, .retired: throw Refusal(.accountInUse)
         }
         if let proposed = try session.proposedSwitch(of: user.userID, at: context.now) {
             guard proposed.leads(to: accountType, providerUserID) else {
-                throw EndpointError.switchInProgress(proposed.id)
+                throw Refusal.switchInProgress(proposed.id)
             }
             return proposed
         }
         guard try accountType.cloudStorageType != nil || !session.needsStorage(user.userID) else {
-            throw EndpointError.owningAccountRequired
+            throw Refusal(.owningAccountRequired)
         }
         return nil
     }
@@ -122,14 +122,14 @@ struct BeginAccountSwitchEndpoint: Endpoint {
         return try context.store.transaction { session in
             guard try session.lockUser(user.userID), let current = try session.user(user.userID),
                 current.accountEpoch == user.accountEpoch
-            else { throw EndpointError.staleEpoch }
+            else { throw Refusal(.staleEpoch) }
             if let joined = try standing(current, caller, context, &session) { return joined }
             try session.propose(
                 id, of: current, to: account, with: context.presentedGrant?.hash, until: until, at: context.now)
             try newcomer.earlierGrant.keep(in: &session)
             try session.addPush(SwitchNotice.begun(to: accountType), toDevicesOf: user.userID, at: context.now)
             guard let proposed = try session.accountSwitch(id, at: context.now) else {
-                throw EndpointError.switchUnknown
+                throw Refusal(.switchUnknown)
             }
             return proposed
         }

@@ -20,7 +20,7 @@ struct ConfirmAccountSwitchEndpoint: Endpoint {
             ? try ContentMoveOffer(context: context).accept(request.switchId, from: caller) : nil
         let (confirmed, isMoving) = try context.store.transaction { session in
             let known = try session.accountSwitch(request.switchId, at: context.now)
-            guard let known, known.leads(to: accountType, providerUserID) else { throw EndpointError.switchUnknown }
+            guard let known, known.leads(to: accountType, providerUserID) else { throw Refusal(.switchUnknown) }
             let confirmed = try session.confirmSwitch(
                 request.switchId, expecting: request.expectedEpoch, moving: move, at: context.now)
             if known.state == .proposed {
@@ -57,7 +57,7 @@ struct ContentMoveOffer {
     /// server can read; if the call fails for any reason, the server moves nothing out of that account, and phones
     /// upload the files.
     /// - Returns: `nil` if this server moves nothing, or the switch is not a proposal for the caller's account.
-    /// - Throws: ``EndpointError/oldAccountProofRequired``, ``EndpointError/malformedOldAccountProof``;
+    /// - Throws: ``ErrorCode/oldAccountProofRequired``, ``ErrorCode/malformedHeader``;
     ///   ``AccountError`` if the provider could not check the proof; ``StoreError``, `CryptoError.unavailable`.
     func accept(_ id: AccountSwitchID, from caller: SignedInPerson) throws -> RequestedMove? {
         guard context.services.settings.movesContents else { return nil }
@@ -122,14 +122,17 @@ private struct ProofHeader: Decodable {
 
 /// Proof that the person who begins or confirms a switch can still use the account to be left.
 enum OldAccountProof {
+    private static let malformed = Refusal(
+        .malformedHeader, "SyncServer-Old-Account-Proof must be a JSON object of strings, including accessToken")
+
     /// Checks the proof in the request; if there is none, checks whether one is required.
     /// - Parameter isRequired: whether a proof is always required; otherwise the configuration decides.
     /// - Parameter purpose: the purpose of a code in the proof, see ``CredentialExchange/provedCredentials(for:)``;
     ///   `nil` if the token suffices, and a code is ignored.
     /// - Returns: whether the proof is stronger than an access token, which every request contains: an authorization
     ///   code exchanged for this purpose, or a password or key.
-    /// - Throws: ``EndpointError/oldAccountProofRequired``, also if the proof belongs to another account;
-    ///   ``EndpointError/malformedOldAccountProof``; ``AccountError`` if the provider could not be asked, or rejects
+    /// - Throws: ``ErrorCode/oldAccountProofRequired``, also if the proof belongs to another account;
+    ///   ``ErrorCode/malformedHeader``; ``AccountError`` if the provider could not be asked, or rejects
     ///   the code.
     @discardableResult
     static func check(
@@ -138,15 +141,15 @@ enum OldAccountProof {
     ) throws -> Bool {
         guard let text = context.head.header(.oldAccountProof) else {
             if isRequired || context.services.settings.requiresOldAccountProof {
-                throw EndpointError.oldAccountProofRequired
+                throw Refusal(.oldAccountProofRequired)
             }
             return false
         }
         guard let header = try? UntrustedJSON.decode(ProofHeader.self, from: Array(text.utf8)) else {
-            throw EndpointError.malformedOldAccountProof
+            throw Self.malformed
         }
         guard let account = context.services.storage.account(user.accountType) else {
-            throw EndpointError.oldAccountProofRequired
+            throw Refusal(.oldAccountProofRequired)
         }
         let presented = PresentedCredentials(
             accountType: user.accountType, accessToken: header.accessToken,
@@ -155,18 +158,18 @@ enum OldAccountProof {
             microsoftAccessToken: header.microsoftAccessToken, accountDetails: header.accountDetails)
         guard header.codeVerifier == nil || presented.codeVerifier != nil,
             presented.redirectURI.map({ context.isAllowedRedirect($0) }) ?? true
-        else { throw EndpointError.malformedOldAccountProof }
+        else { throw Self.malformed }
         do {
             let profile = try context.verify(presented, by: account)
             guard profile.providerUserID == user.providerUserID, profile.identityToken?.isExpired != true else {
-                throw EndpointError.oldAccountProofRequired
+                throw Refusal(.oldAccountProofRequired)
             }
             guard let purpose else { return false }
             let person = SignedInPerson(
                 presented: presented, account: account, profile: profile, device: device, isFresh: true)
             return try CredentialExchange(person, context).provedCredentials(for: purpose) != nil
         } catch AccountError.rejected {
-            throw EndpointError.oldAccountProofRequired
+            throw Refusal(.oldAccountProofRequired)
         }
     }
 }

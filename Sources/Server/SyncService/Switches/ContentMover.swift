@@ -253,10 +253,10 @@ enum MoveSetback: Equatable {
     init?(_ error: any Error) {
         switch error {
         case let failure as MoveSourceFailure: self.init(ofFormer: failure.cause)
-        case EndpointError.contentMismatch: self = .fileFails(reason: "other bytes")
+        case Refusal(.contentMismatch): self = .fileFails(reason: "other bytes")
         case let error as CloudStorageError: self.init(ofPresent: error)
         // Somebody was faster, or the object may be deleted: the next attempt looks up the state again.
-        case EndpointError.uploadConflict, EndpointError.ownerRemoved, is AccountSwitched:
+        case Refusal(.uploadConflict), Refusal(.ownerRemoved), is AccountSwitched:
             self = .later(reason: "conflict", after: nil, concernsFile: true)
         default: return nil
         }

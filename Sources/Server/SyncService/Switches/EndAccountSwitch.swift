@@ -14,11 +14,11 @@ struct CancelAccountSwitchEndpoint: Endpoint {
             let party: SwitchParty
             do {
                 party = try SwitchParty(caller, about: request.switchId, at: context.now, &session)
-            } catch EndpointError.userUnknown {
-                throw EndpointError.switchUnknown
+            } catch Refusal(.userUnknown) {
+                throw Refusal(.switchUnknown)
             }
-            guard party.accountSwitch?.id == known.id else { throw EndpointError.switchUnknown }
-            guard known.state == .proposed else { throw EndpointError.switchConfirmed }
+            guard party.accountSwitch?.id == known.id else { throw Refusal(.switchUnknown) }
+            guard known.state == .proposed else { throw Refusal(.switchConfirmed) }
             try session.withdraw(known.id)
         }
         return .json(EmptyResponse())
@@ -40,7 +40,7 @@ struct FinishAccountSwitchEndpoint: Endpoint {
             try context.scheduleIndexPage(of: caller.record, using: &session)
             return isKnown
         }
-        guard isKnown else { throw EndpointError.switchUnknown }
+        guard isKnown else { throw Refusal(.switchUnknown) }
         return .json(FinishAccountSwitchResponse(accountEpoch: caller.record.accountEpoch))
     }
 }
@@ -63,7 +63,7 @@ struct UndoAccountSwitchEndpoint: Endpoint {
         context.note(user)
         guard case .undoable(let undone) = found else {
             if case .done(let earlier) = found { return try reply(earlier, context) }
-            throw EndpointError.undoExpired
+            throw Refusal(.undoExpired)
         }
         try context.store.transaction { session in
             try context.use(
@@ -71,7 +71,7 @@ struct UndoAccountSwitchEndpoint: Endpoint {
         }
         let exchange = CredentialExchange(caller, context)
         guard let credentials = try exchange.provedCredentials(for: "UndoAccountSwitch") else {
-            throw EndpointError.freshSignInRequired
+            throw Refusal(.freshSignInRequired)
         }
         guard let id = AccountSwitchID(try context.services.makeUUID()) else { preconditionFailure("a UUID") }
         let undo = SwitchUndo(
@@ -100,8 +100,8 @@ struct UndoAccountSwitchEndpoint: Endpoint {
     }
 
     /// Determines what to undo.
-    /// - Throws: ``EndpointError/grantInvalid`` also if the identity is unknown or the grant can undo nothing, so that
-    ///   callers cannot find out which identities exist; ``EndpointError/accountInUse`` if the account now belongs to
+    /// - Throws: ``ErrorCode/grantInvalid`` also if the identity is unknown or the grant can undo nothing, so that
+    ///   callers cannot find out which identities exist; ``ErrorCode/accountInUse`` if the account now belongs to
     ///   another identity.
     private func look(
         _ request: UndoAccountSwitchRequest, _ caller: SignedInPerson, _ context: RequestContext,
@@ -112,15 +112,15 @@ struct UndoAccountSwitchEndpoint: Endpoint {
             let last = try session.undoableSwitch(
                 of: user.userID, awayFrom: accountType, providerUserID, since: .earliest),
             try session.mayUndo(last.id, withGrant: grant.hash, of: caller.device, at: context.now)
-        else { throw EndpointError.grantInvalid }
+        else { throw Refusal(.grantInvalid) }
         switch try session.binding(of: accountType, providerUserID) {
         case .active(user.userID):
             guard let newest = try session.newestConfirmedSwitch(of: user.userID), newest.undoes == last.id else {
-                throw EndpointError.switchUnknown
+                throw Refusal(.switchUnknown)
             }
             return (user, .done(newest))
         case .retired(user.userID), .free: break
-        case .active, .retired: throw EndpointError.accountInUse
+        case .active, .retired: throw Refusal(.accountInUse)
         }
         guard !last.isUndone, last.confirmedAt > context.services.settings.switches.undoStart(at: context.now) else {
             return (user, .expired)

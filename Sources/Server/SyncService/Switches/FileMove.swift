@@ -22,7 +22,7 @@ struct FileMove {
 
     /// Moves the file.
     /// - Returns: its number of bytes; `nil` if it no longer waited when they had arrived.
-    /// - Throws: ``MoveSourceFailure``, ``MoveInterrupted``; `EndpointError.contentMismatch` if these are no longer the
+    /// - Throws: ``MoveSourceFailure``, ``MoveInterrupted``; ``ErrorCode/contentMismatch`` if these are no longer the
     ///   version's bytes; the errors of uploads.
     mutating func run() throws -> Int64? {
         let object = try lookUp()
@@ -67,7 +67,7 @@ struct FileMove {
         if let hash = object.providerHash, let known = former.providerHash ?? former.checkSum?.rawValue,
             former.providerHash != nil || former.owningUser.storageType.reportsCheckSum, hash != known
         {
-            throw EndpointError.contentMismatch
+            throw Refusal(.contentMismatch)
         }
         return object
     }
@@ -185,7 +185,7 @@ struct MoveSource {
     var windowBytes = MoveSource.usualWindowBytes
 
     /// Reads the bytes from `start`: all that are left, or ``windowBytes`` of them.
-    /// - Throws: ``MoveSourceFailure``, `EndpointError.contentMismatch` if the object has a different length; the
+    /// - Throws: ``MoveSourceFailure``, ``ErrorCode/contentMismatch`` if the object has a different length; the
     ///   errors of ``goesOn``.
     func window(at start: Int64) throws -> [UInt8] {
         let began = ContinuousClock.now
@@ -211,10 +211,10 @@ struct MoveSource {
                     return obstacle == nil
                 })
         } catch {
-            if hasOtherLength { throw EndpointError.contentMismatch }
+            if hasOtherLength { throw Refusal(.contentMismatch) }
             throw obstacle ?? MoveSourceFailure(cause: error)
         }
-        guard bytes.count == wanted else { throw EndpointError.contentMismatch }
+        guard bytes.count == wanted else { throw Refusal(.contentMismatch) }
         try rest(since: began, bytes.count)
         return bytes
     }
@@ -310,7 +310,7 @@ final class MovedContent: UploadContent {
     private func verifyEnd() throws {
         try identity.verify()
         let hashes = hasher.finish()
-        guard expectedHash.map({ $0 == hashes.providerHash }) ?? true else { throw EndpointError.contentMismatch }
+        guard expectedHash.map({ $0 == hashes.providerHash }) ?? true else { throw Refusal(.contentMismatch) }
         self.hashes = hashes
         try beforeEnd()
     }

@@ -12,9 +12,9 @@ struct ReuploadFileEndpoint: TransferEndpoint {
         _ = try caller.member(of: request.sharingGroupUUID, in: context.store)
     }
 
-    private func announcedLength(in context: RequestContext) throws(EndpointError) -> Int64 {
+    private func announcedLength(in context: RequestContext) throws(Refusal) -> Int64 {
         let length = context.head.beginsPieces ? try context.head.byteCount(.uploadLength) : context.head.contentLength
-        guard let length else { throw .lengthRequired }
+        guard let length else { throw Refusal(.lengthRequired) }
         let maximum = context.services.settings.maximumUploadBytes
         guard length <= maximum else { throw .bodyTooLarge(maximumBytes: maximum) }
         return length
@@ -79,16 +79,16 @@ struct Reupload {
     /// The checks before the first byte is sent.
     func check(ofBytes length: Int64) throws -> Check {
         guard let fileExtension = context.services.settings.mimeTypes.fileExtension(for: request.mimeType) else {
-            throw EndpointError.unknownMIMEType
+            throw Refusal(.unknownMimeType)
         }
         return try context.store.snapshot { session in
             let member = try caller.member(of: request.sharingGroupUUID, using: &session)
             guard let file = try session.file(request.fileUUID, in: member.groupID) else {
-                throw EndpointError.fileUnknown
+                throw Refusal(.fileUnknown)
             }
             if let answer = try answer(about: file) { return .answered(answer) }
             guard try session.isMember(file.owningUser.userID, of: member.groupID) else {
-                throw EndpointError.ownerRemoved
+                throw Refusal(.ownerRemoved)
             }
             let sha256 = try session.sha256(of: request.fileUUID, in: member.groupID)
             return .upload(
@@ -97,11 +97,11 @@ struct Reupload {
     }
 
     /// The reply to a request that is unnecessary or impossible; `nil` if the file waits for exactly this version.
-    private func answer(about file: FileRecord) throws(EndpointError) -> ReuploadFileResponse? {
+    private func answer(about file: FileRecord) throws(Refusal) -> ReuploadFileResponse? {
         guard !file.isDeleted else { return .deleted }
-        guard request.fileVersion <= file.fileVersion else { throw .fileVersionMismatch }
+        guard request.fileVersion <= file.fileVersion else { throw Refusal(.fileVersionMismatch) }
         guard request.fileVersion == file.fileVersion else { return .versionAdvanced(current: file.fileVersion) }
-        guard request.mimeType == file.mimeType else { throw .mimeTypeChanged }
+        guard request.mimeType == file.mimeType else { throw Refusal(.mimeTypeChanged) }
         return file.contentState == .stored ? .alreadyStored : nil
     }
 
@@ -113,12 +113,12 @@ struct Reupload {
             let version = try session.lockMasterVersionExclusive(of: plan.member.groupID)
             let member = try caller.member(plan.member, lockedAt: version, using: &session)
             guard let file = try session.file(request.fileUUID, in: member.groupID, locked: true) else {
-                throw EndpointError.fileUnknown
+                throw Refusal(.fileUnknown)
             }
             if let answer = try answer(about: file) { return answer }
             guard file.owningUser == content.owningUser,
                 try session.isMember(file.owningUser.userID, of: member.groupID)
-            else { throw EndpointError.uploadConflict }
+            else { throw Refusal(.uploadConflict) }
             try session.restoreContent(
                 content, of: request.fileUUID, from: member.user.device, in: member.groupID)
             try intent.end(storing: content, using: &session)
@@ -137,19 +137,19 @@ struct ReuploadPlan {
     let checkSum: CheckSum
     let identity: ContentIdentity
 
-    /// - Throws: ``EndpointError/contentMismatch`` if the announced bytes cannot be the version's.
+    /// - Throws: ``ErrorCode/contentMismatch`` if the announced bytes cannot be the version's.
     fileprivate init(
         _ request: ReuploadFileRequest, _ file: FileRecord, sha256: [UInt8]?, length: Int64, _ member: Member,
         fileExtension: String
-    ) throws(EndpointError) {
+    ) throws(Refusal) {
         let flavour = file.owningUser.storageType.checkSumFlavour
-        guard let checkSum = request.checkSum.canonical(as: flavour) else { throw .checkSumMismatch }
-        if let size = file.sizeBytes, size != length { throw .contentMismatch }
-        if let known = file.checkSum, known.flavour == flavour, known != checkSum { throw .contentMismatch }
+        guard let checkSum = request.checkSum.canonical(as: flavour) else { throw Refusal(.checksumMismatch) }
+        if let size = file.sizeBytes, size != length { throw Refusal(.contentMismatch) }
+        if let known = file.checkSum, known.flavour == flavour, known != checkSum { throw Refusal(.contentMismatch) }
         let announced = request.contentSHA256?.bytes
-        if let sha256, let announced, sha256 != announced { throw .contentMismatch }
+        if let sha256, let announced, sha256 != announced { throw Refusal(.contentMismatch) }
         if file.checkSum == nil, sha256 == nil, file.owningUser.userID != member.userID {
-            throw .reuploadByOwnerOnly
+            throw Refusal(.reuploadByOwnerOnly)
         }
         self.member = member
         owner = file.owningUser

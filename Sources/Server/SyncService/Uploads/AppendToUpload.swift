@@ -59,24 +59,24 @@ struct Piece {
         digest = nil
     }
 
-    init(of upload: ResumableUpload, _ head: RequestHead, isDirect: Bool = false) throws(EndpointError) {
+    init(of upload: ResumableUpload, _ head: RequestHead, isDirect: Bool = false) throws(Refusal) {
         self.isDirect = isDirect
         dialect = UploadDialect(head)
         try dialect.check(head)
         try dialect.checkMediaType(head)
         offset = try head.byteCount(.uploadOffset)
-        guard let length = head.contentLength else { throw .lengthRequired }
+        guard let length = head.contentLength else { throw Refusal(.lengthRequired) }
         lengthBytes = length
         digest = try PieceDigest(head)
         guard offset == upload.progress.storedBytes || upload.reply != nil else { return }
         try checkEnd(against: upload)
-        if try dialect.saysComplete(head) == true, end != upload.lengthBytes { throw .bodyLengthMismatch }
+        if try dialect.saysComplete(head) == true, end != upload.lengthBytes { throw Refusal(.bodyLengthMismatch) }
     }
 
     /// The position after the last byte.
     var end: Int64 { offset + lengthBytes }
 
-    func check(against upload: ResumableUpload) throws(EndpointError) {
+    func check(against upload: ResumableUpload) throws(Refusal) {
         guard offset == upload.progress.storedBytes else {
             throw .uploadOffsetMismatch(current: upload.progress.storedBytes)
         }
@@ -84,7 +84,7 @@ struct Piece {
         try checkEnd(against: upload)
     }
 
-    private func checkEnd(against upload: ResumableUpload) throws(EndpointError) {
+    private func checkEnd(against upload: ResumableUpload) throws(Refusal) {
         guard lengthBytes <= upload.lengthBytes, offset <= upload.lengthBytes - lengthBytes else {
             throw .bodyTooLarge(maximumBytes: max(0, upload.lengthBytes - offset))
         }
@@ -135,7 +135,7 @@ struct UploadAssembly {
 
     func run(_ found: ResumableUpload) throws -> EndpointReply {
         guard let upload = try context.store.transaction({ try $0.takeOver(found.uploadUUID, as: writer) }) else {
-            throw EndpointError.uploadUnknown
+            throw Refusal(.uploadUnknown)
         }
         defer { end(upload) }
         if let reply = upload.reply { return piece.reply(reply, of: upload, in: context) }
@@ -182,11 +182,11 @@ struct UploadAssembly {
         let isOurs = try context.store.transaction { try $0.record(destination, of: upload.uploadUUID, by: writer) }
         guard isOurs else {
             intent.giveUp()
-            throw EndpointError.uploadConflict
+            throw Refusal(.uploadConflict)
         }
         var fresh = upload
         fresh.progress = .none
-        guard let recorder = try recorder(fresh, plan.owner, plan.identity) else { throw EndpointError.uploadConflict }
+        guard let recorder = try recorder(fresh, plan.owner, plan.identity) else { throw Refusal(.uploadConflict) }
         return .decided(Target(storage: storage, owner: plan.owner, intent: intent, recorder: recorder))
     }
 
@@ -210,7 +210,7 @@ struct UploadAssembly {
         let intent = try UploadIntent.existing(of: upload, destination, storage, by: context.intents)
         guard let recorder = try recorder(upload, destination.owner, identity) else {
             _ = try context.store.transaction { try $0.record(.none, of: upload.uploadUUID, by: writer) }
-            throw EndpointError.uploadOffsetMismatch(current: 0)
+            throw Refusal.uploadOffsetMismatch(current: 0)
         }
         return .decided(Target(storage: storage, owner: destination.owner, intent: intent, recorder: recorder))
     }
@@ -223,7 +223,7 @@ struct UploadAssembly {
         let present = try destination.inPresentFolder(of: storage)
         guard present != destination else { return destination }
         guard try context.store.transaction({ try $0.record(present, of: upload.uploadUUID, by: writer) }) else {
-            throw EndpointError.uploadConflict
+            throw Refusal(.uploadConflict)
         }
         return present
     }
@@ -239,7 +239,7 @@ struct UploadAssembly {
 
     private func transfer(_ upload: ResumableUpload, to target: Target) throws -> EndpointReply {
         guard let expected = goal.checkSum.canonical(as: target.owner.storageType.checkSumFlavour) else {
-            throw EndpointError.checkSumMismatch
+            throw Refusal(.checksumMismatch)
         }
         let content = PhoneUpload(
             context.body, lengthBytes: upload.lengthBytes, expected: expected, storageType: target.owner.storageType,
@@ -251,10 +251,12 @@ struct UploadAssembly {
         } catch let ended as PieceEnded {
             let storedBytes = target.recorder.progress.storedBytes
             guard storedBytes > piece.offset || piece.lengthBytes == 0 else {
-                throw EndpointError.pieceTooSmall(minimumBytes: ended.keepsMultiplesOf)
+                throw Refusal(
+                    .pieceTooSmall,
+                    "every piece except the last must have at least \(ended.keepsMultiplesOf) bytes")
             }
             return piece.reply(storedBytes: storedBytes, of: upload, in: context)
-        } catch let error as EndpointError where error == .checkSumMismatch || error == .contentMismatch {
+        } catch let error as Refusal where [.checksumMismatch, .contentMismatch].contains(error.code) {
             // The bytes are not those of the upload, which can therefore never succeed.
             forget(upload, target.intent)
             throw error
@@ -279,9 +281,9 @@ struct UploadAssembly {
             checkSum: goal.checkSum, storageHash: goal.storageHash, storage: storage, intent: intent, context: context)
         do {
             return try stage(recorded: try check.run(upload, in: owner), intent, upload)
-        } catch EndpointError.checkSumMismatch {
+        } catch Refusal(.checksumMismatch) {
             forget(upload, intent)
-            throw EndpointError.checkSumMismatch
+            throw Refusal(.checksumMismatch)
         }
     }
 
@@ -293,7 +295,7 @@ struct UploadAssembly {
     ) throws -> EndpointReply {
         let text = try KeptContent(content).text
         guard try context.store.transaction({ try $0.record(content: text, of: upload.uploadUUID, by: writer) }) else {
-            throw EndpointError.uploadConflict
+            throw Refusal(.uploadConflict)
         }
         return try stage(content, intent, upload)
     }
@@ -306,7 +308,7 @@ struct UploadAssembly {
         let completion: UploadCompletion
         do {
             completion = try goal.complete(with: content, intent)
-        } catch let error as EndpointError {
+        } catch let error as Refusal {
             // This failure is permanent.
             forget(upload, intent)
             throw error

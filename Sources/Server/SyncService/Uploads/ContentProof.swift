@@ -51,10 +51,10 @@ struct ArrivingHashes: Sendable {
 
     /// The hashes of the whole content.
     /// - Parameter expected: the announced checksum.
-    /// - Throws: ``EndpointError/checkSumMismatch``, ``EndpointError/contentMismatch``.
-    func finish(expecting expected: CheckSum) throws(EndpointError) -> ContentHashes {
+    /// - Throws: ``ErrorCode/checksumMismatch``, ``ErrorCode/contentMismatch``.
+    func finish(expecting expected: CheckSum) throws(Refusal) -> ContentHashes {
         let hashes = hasher.finish()
-        guard hashes.checkSum == expected else { throw .checkSumMismatch }
+        guard hashes.checkSum == expected else { throw Refusal(.checksumMismatch) }
         try identity?.verify()
         return hashes
     }
@@ -110,11 +110,11 @@ struct ContentIdentity: Sendable {
     }
 
     /// Ends the computation.
-    /// - Throws: ``EndpointError/contentMismatch`` if the bytes differ.
-    func verify() throws(EndpointError) {
-        if let hasher, hasher.finish() != checkSum { throw .contentMismatch }
+    /// - Throws: ``ErrorCode/contentMismatch`` if the bytes differ.
+    func verify() throws(Refusal) {
+        if let hasher, hasher.finish() != checkSum { throw Refusal(.contentMismatch) }
         guard let hash = digest?.finish() else { return }
-        guard sha256.allSatisfy({ $0 == hash }) else { throw .contentMismatch }
+        guard sha256.allSatisfy({ $0 == hash }) else { throw Refusal(.contentMismatch) }
     }
 }
 

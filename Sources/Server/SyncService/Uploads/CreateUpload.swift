@@ -67,8 +67,8 @@ struct UploadBeginning {
     let dialect: UploadDialect
     private let context: RequestContext
 
-    /// - Throws: ``EndpointError`` if the request uses neither protocol, or has a body.
-    init(_ context: RequestContext) throws(EndpointError) {
+    /// - Throws: ``Refusal`` if the request uses neither protocol, or has a body.
+    init(_ context: RequestContext) throws(Refusal) {
         self.context = context
         dialect = UploadDialect(context.head)
         try dialect.check(context.head)

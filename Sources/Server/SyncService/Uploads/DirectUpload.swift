@@ -22,7 +22,7 @@ struct DirectUploadStart {
     /// - Returns: `nil` if the server must forward the bytes: the storage has no addresses, or reports a hash of its
     ///   own that was not announced, or some bytes have already arrived or are arriving, or another request has taken
     ///   over the upload.
-    /// - Throws: ``EndpointError/uploadConflict`` if the upload has ended in the meantime.
+    /// - Throws: ``ErrorCode/uploadConflict`` if the upload has ended in the meantime.
     func run(_ found: ResumableUpload) throws -> DirectUpload? {
         guard isFree(found), plan.owner == found.destination?.owner ?? plan.owner, canBeVerified else { return nil }
         let storage = try context.storage(of: plan.owner, for: member.user)
@@ -30,7 +30,7 @@ struct DirectUploadStart {
         if let present = try present(of: found, provider) { return present }
         let writer = try context.writer
         guard let upload = try context.store.transaction({ try $0.takeOver(found.uploadUUID, as: writer) }) else {
-            throw EndpointError.uploadConflict
+            throw Refusal(.uploadConflict)
         }
         defer { end(upload, by: writer) }
         guard isFree(upload, except: writer) else { return nil }
@@ -181,22 +181,22 @@ struct DirectUploadCheck {
     let intent: UploadIntent
     let context: RequestContext
 
-    /// - Throws: ``EndpointError/uploadOffsetMismatch(current:)`` if there is no object yet, or no comparable hash was
-    ///   announced; ``EndpointError/checkSumMismatch`` if the object differs from the announcement and can therefore
+    /// - Throws: ``ErrorCode/uploadOffsetMismatch`` if there is no object yet, or no comparable hash was
+    ///   announced; ``ErrorCode/checksumMismatch`` if the object differs from the announcement and can therefore
     ///   never be staged; ``CloudStorageError/unavailable(detail:)`` while the provider has no hash of it.
     func run(_ upload: ResumableUpload, in owner: OwningUser) throws -> StoredContent {
         guard let expected = checkSum.canonical(as: owner.storageType.checkSumFlavour) else {
-            throw EndpointError.checkSumMismatch
+            throw Refusal(.checksumMismatch)
         }
         guard let announced = owner.storageType.reportsCheckSum ? expected.rawValue : storageHash?.queryText,
             let provider = storage.provider as? any DirectUploads, let object = try hashedObject(provider)
-        else { throw EndpointError.uploadOffsetMismatch(current: upload.progress.storedBytes) }
+        else { throw Refusal.uploadOffsetMismatch(current: upload.progress.storedBytes) }
         // A wrong length needs no hash.
-        guard object.sizeBytes == upload.lengthBytes else { throw EndpointError.checkSumMismatch }
+        guard object.sizeBytes == upload.lengthBytes else { throw Refusal(.checksumMismatch) }
         guard let hash = object.providerHash else {
             throw CloudStorageError.unavailable(detail: "no hash of a direct upload")
         }
-        guard hash == announced else { throw EndpointError.checkSumMismatch }
+        guard hash == announced else { throw Refusal(.checksumMismatch) }
         return StoredContent(
             object, ofBytes: upload.lengthBytes, ContentHashes(checkSum: expected, providerHash: hash), in: owner)
     }

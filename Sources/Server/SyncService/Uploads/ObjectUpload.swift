@@ -143,7 +143,7 @@ final class UploadIntent {
     /// - Parameters:
     ///   - storage: the storage of `owner` in which the reservation was made.
     ///   - upload: the upload that it belongs to, if other requests may continue that; the upload then holds the lease.
-    /// - Throws: ``EndpointError/ownerRemoved``, ``AccountSwitched``, ``StoreError``.
+    /// - Throws: ``ErrorCode/ownerRemoved``, ``AccountSwitched``, ``StoreError``.
     static func commit(
         toStore reservation: ObjectReservation, in owner: OwningUser, _ storage: UserStorage,
         of upload: ResumableUpload? = nil, by keeper: IntentKeeper
@@ -161,7 +161,7 @@ final class UploadIntent {
             }
         } catch StoreError.notFound {
             guard try keeper.store.withSession({ try $0.user(owner.userID) }) != nil else {
-                throw EndpointError.ownerRemoved
+                throw Refusal(.ownerRemoved)
             }
             throw AccountSwitched()
         }
@@ -212,13 +212,13 @@ final class UploadIntent {
     }
 
     /// Ends the intent, now that a row refers to the object. Call in that row's transaction.
-    /// - Throws: ``EndpointError/uploadConflict`` if the object may be deleted, or its owner has switched accounts.
+    /// - Throws: ``ErrorCode/uploadConflict`` if the object may be deleted, or its owner has switched accounts.
     func end(storing content: StoredContent, using session: inout StoreSession) throws {
         if let objectID = content.objectID, try isDoomed(objectID, using: &session) {
-            throw EndpointError.uploadConflict
+            throw Refusal(.uploadConflict)
         }
         guard try session.completeIntent(item, at: accountEpoch, by: leaseOwner) else {
-            throw EndpointError.uploadConflict
+            throw Refusal(.uploadConflict)
         }
         if content.providerHash == nil, content.owningUser.storageType.reportsHashLate, let id = content.objectID {
             let now = keeper.now()
@@ -229,7 +229,7 @@ final class UploadIntent {
     }
 
     /// Renews the lease if due.
-    /// - Throws: ``EndpointError/uploadConflict`` if the object may be deleted at any moment.
+    /// - Throws: ``ErrorCode/uploadConflict`` if the object may be deleted at any moment.
     func keepAlive() throws {
         guard renewed.duration(to: .now) > Self.renewalInterval else { return }
         try renew()
@@ -239,7 +239,7 @@ final class UploadIntent {
         let isOurs = try keeper.store.repeatedStatement { session in
             try session.renewLease(of: item, by: leaseOwner, until: fixedEnd ?? Self.leaseEnd(keeper))
         }
-        guard isOurs else { throw EndpointError.uploadConflict }
+        guard isOurs else { throw Refusal(.uploadConflict) }
         renewed = .now
     }
 
@@ -247,13 +247,13 @@ final class UploadIntent {
     /// holds the lease long enough.
     ///
     /// A very recent renewal is sufficient proof.
-    /// - Throws: ``StoreError``, ``EndpointError/uploadConflict``.
+    /// - Throws: ``StoreError``, ``ErrorCode/uploadConflict``.
     func confirm() throws {
         let age = renewed.duration(to: .now)
         guard age > Self.confirmationAge else { return }
         guard age < Self.confirmationLimit else { return try renew() }
         let isOurs = try keeper.store.withSession { try $0.isLeased(item, by: leaseOwner) }
-        guard isOurs else { throw EndpointError.uploadConflict }
+        guard isOurs else { throw Refusal(.uploadConflict) }
     }
 
     /// Discards the object: the jobs role deletes it at once, if it exists. Errors are ignored, since the lease
@@ -289,17 +289,17 @@ final class CollectedBody {
 
     /// Reads the whole body.
     /// - Parameter checkSum: the announced one, in the canonical form of its flavour.
-    /// - Throws: ``EndpointError/checkSumMismatch`` if the checksum differs, or the body is too large to collect;
-    ///   ``EndpointError/directionFull`` if there is currently no memory for it.
+    /// - Throws: ``ErrorCode/checksumMismatch`` if the checksum differs, or the body is too large to collect;
+    ///   ``ErrorCode/busy`` if there is currently no memory for it.
     init(
         of context: RequestContext, lengthBytes: Int64, _ checkSum: CheckSum, for storageType: CloudStorageType
     ) throws {
         guard let flavour = checkSum.flavour, lengthBytes <= Self.limitBytes else {
-            throw EndpointError.checkSumMismatch
+            throw Refusal(.checksumMismatch)
         }
         budget = context.services.partBudget
         let bytes = Int(lengthBytes)
-        guard budget.take(exactly: bytes) else { throw EndpointError.directionFull }
+        guard budget.take(exactly: bytes) else { throw Refusal.directionFull }
         reservedBytes = bytes
         // Until all properties are set, there is no instance whose deinitializer would return the memory.
         let body: [UInt8]
@@ -308,9 +308,9 @@ final class CollectedBody {
         do {
             body = try context.body.readWhole()
             var surplus: [UInt8] = [0]
-            guard try context.body.read(into: &surplus) == 0 else { throw EndpointError.bodyLengthMismatch }
+            guard try context.body.read(into: &surplus) == 0 else { throw Refusal(.bodyLengthMismatch) }
             announced.update(body.span)
-            guard announced.finish() == checkSum else { throw EndpointError.checkSumMismatch }
+            guard announced.finish() == checkSum else { throw Refusal(.checksumMismatch) }
         } catch {
             budget.putBack(bytes)
             throw error

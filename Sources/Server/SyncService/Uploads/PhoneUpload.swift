@@ -111,7 +111,7 @@ final class PhoneUpload: UploadContent {
     }
 
     func rest() throws -> UploadPart {
-        guard piece == 0..<lengthBytes else { throw EndpointError.uploadNotResumable }
+        guard piece == 0..<lengthBytes else { throw Refusal(.uploadNotResumable) }
         return try handOut(isSliding: true) { probed in probed + Int(lengthBytes - arrivedBytes) }
     }
 
@@ -193,7 +193,7 @@ final class PhoneUpload: UploadContent {
             let chunk = start..<min(start + Self.chunkBytes, range.upperBound)
             let began = now()
             // Fewer bytes than requested arrive only if the body ends.
-            guard try body.read(into: &buffer, chunk) == chunk.count else { throw EndpointError.bodyLengthMismatch }
+            guard try body.read(into: &buffer, chunk) == chunk.count else { throw Refusal(.bodyLengthMismatch) }
             pace.received(in: began.duration(to: now()))
             arriving.update(buffer.span.extracting(chunk))
             observe(chunk.upperBound)
@@ -205,7 +205,7 @@ final class PhoneUpload: UploadContent {
     /// Checks that the body ends here and matches the announced checksum.
     private func verifyEnd() throws {
         var surplus: [UInt8] = [0]
-        guard try body.read(into: &surplus) == 0 else { throw EndpointError.bodyLengthMismatch }
+        guard try body.read(into: &surplus) == 0 else { throw Refusal(.bodyLengthMismatch) }
         do {
             hashes = try arriving.finish(expecting: expected)
         } catch {

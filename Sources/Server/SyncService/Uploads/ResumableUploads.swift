@@ -48,7 +48,7 @@ struct AbandonUploadEndpoint: Endpoint {
                 request.uploadUUID, of: caller.userID, on: caller.device, at: context.now,
                 lastBytes: isOver ? nil : upload.directUntil)
         }
-        guard wasThere else { throw EndpointError.uploadUnknown }
+        guard wasThere else { throw Refusal(.uploadUnknown) }
         return .empty(status: 204)
     }
 
@@ -119,17 +119,17 @@ extension RequestContext {
     }
 
     /// An upload of the caller in its current state.
-    /// - Throws: ``EndpointError/uploadUnknown``.
+    /// - Throws: ``ErrorCode/uploadUnknown``.
     func presentUpload(_ uploadUUID: UploadUUID, of userID: UserID, on device: DeviceUUID) throws -> ResumableUpload {
         let found = try store.withSession { try $0.resumableUpload(uploadUUID, of: userID, on: device, at: now) }
-        guard let found else { throw EndpointError.uploadUnknown }
+        guard let found else { throw Refusal(.uploadUnknown) }
         return found
     }
 
     /// An upload of the caller, once no other request sends bytes of it; or after a time limit, since the other
     /// request's process may have died.
     /// - Parameter settlingTime: how much longer to wait, even for a request that has not been recorded yet.
-    /// - Throws: ``EndpointError/uploadUnknown``.
+    /// - Throws: ``ErrorCode/uploadUnknown``.
     func resumableUpload(
         _ uploadUUID: UploadUUID, of userID: UserID, on device: DeviceUUID, settlingTime: Duration = .zero
     ) throws -> ResumableUpload {
@@ -153,7 +153,7 @@ extension RequestContext {
 
     /// Checks that the bytes of an upload may still go to the storage in which it was begun; otherwise ends the upload.
     /// Does not query the storage.
-    /// - Throws: ``EndpointError/ownerRemoved``, as a request would that began the upload now; the errors with which
+    /// - Throws: ``ErrorCode/ownerRemoved``, as a request would that began the upload now; the errors with which
     ///   `goal` rejects it.
     func requirePresentOwner(of upload: ResumableUpload, for goal: any UploadGoal, by caller: GroupCaller) throws {
         guard let destination = upload.destination, try !goal.mayUse(storageOf: destination.owner) else { return }
@@ -166,7 +166,7 @@ extension RequestContext {
             // The upload's row contains the address, which the jobs role ends.
             try session.releaseLease(of: destination.intent, by: upload.uploadUUID.rawValue, at: now)
         }
-        throw EndpointError.ownerRemoved
+        throw Refusal(.ownerRemoved)
     }
 }
 
@@ -226,7 +226,7 @@ final class UploadRecorder {
     /// - Parameters:
     ///   - arriving: the hashes of these bytes.
     ///   - isCertain: whether the provider certainly keeps no more.
-    /// - Throws: ``EndpointError/uploadConflict`` if another request has taken over the upload; ``StoreError``.
+    /// - Throws: ``ErrorCode/uploadConflict`` if another request has taken over the upload; ``StoreError``.
     func record(_ session: String?, _ arriving: ArrivingHashes, isCertain: Bool = true) throws {
         let sealed = try session.map { try context.services.storage.vault.sealed($0, of: upload.uploadUUID) }
         let new = UploadProgress(
@@ -245,7 +245,7 @@ final class UploadRecorder {
     }
 
     private func requireOwnership(_ step: (inout StoreSession) throws -> Bool) throws {
-        guard try context.store.transaction({ try step(&$0) }) else { throw EndpointError.uploadConflict }
+        guard try context.store.transaction({ try step(&$0) }) else { throw Refusal(.uploadConflict) }
     }
 
     /// Records that all bytes must be resent.

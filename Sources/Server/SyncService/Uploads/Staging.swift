@@ -6,7 +6,7 @@ import SyncProtocol
 /// The metadata are in the query or, if too long for it, in the request's body. A repeated request finds its row and
 /// changes nothing.
 struct UploadAppMetaDataEndpoint: Endpoint {
-    /// - Throws: ``EndpointError/fileDeleted``, ``EndpointError/appMetaDataVersionMismatch``, and the errors of reading
+    /// - Throws: ``ErrorCode/fileDeleted``, ``ErrorCode/appMetaDataVersionMismatch``, and the errors of reading
     ///   a body.
     func respond(
         to request: UploadAppMetaDataRequest, from caller: GroupCaller, in context: RequestContext
@@ -16,9 +16,9 @@ struct UploadAppMetaDataEndpoint: Endpoint {
             group: request.sharingGroupUUID, file: request.fileUUID, masterVersion: request.masterVersion,
             batchMember: batchMember(for: request, with: metaData, context), caller: caller,
             context: context)
-        let response = try staging.stage { current throws(EndpointError) in
-            if current.isDeleted { throw .fileDeleted }
-            guard metaData.version.isNext(after: current) else { throw .appMetaDataVersionMismatch }
+        let response = try staging.stage { current throws(Refusal) in
+            if current.isDeleted { throw Refusal(.fileDeleted) }
+            guard metaData.version.isNext(after: current) else { throw Refusal(.appMetaDataVersionMismatch) }
             var change = StagedChange(fileUUID: request.fileUUID, kind: .metadata)
             change.appMetaData = metaData.contents
             change.appMetaDataVersion = metaData.version
@@ -31,7 +31,7 @@ struct UploadAppMetaDataEndpoint: Endpoint {
     private func metaDataInBody(of context: RequestContext) throws -> AppMetaData {
         let limit = UploadAppMetaDataRequest.maximumBodyBytes
         guard let length = context.head.contentLength, length > 0 else { throw RequestError.missing(.appMetaData) }
-        guard length <= limit else { throw EndpointError.bodyTooLarge(maximumBytes: Int64(limit)) }
+        guard length <= limit else { throw Refusal.bodyTooLarge(maximumBytes: Int64(limit)) }
         let bytes = try context.body.readWhole()
         guard let text = String(validating: bytes, as: UTF8.self) else { throw RequestError.invalidUTF8 }
         return try AppMetaData(jsonText: text)
@@ -58,15 +58,15 @@ extension UploadAppMetaDataRequest: ServedRequest {
 /// A repeated request finds its row and changes nothing; neither does committing a deletion that another device has
 /// already committed. The debugging parameter `actualDeletion` is ignored: no build deletes files without a commit.
 struct UploadDeletionEndpoint: Endpoint {
-    /// - Throws: ``EndpointError/fileVersionMismatch``.
+    /// - Throws: ``ErrorCode/fileVersionMismatch``.
     func respond(
         to request: UploadDeletionRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {
         let staging = StagingOfCommittedFile(
             group: request.sharingGroupUUID, file: request.fileUUID, masterVersion: request.masterVersion,
             batchMember: batchMember(for: request, context), caller: caller, context: context)
-        let response = try staging.stage { current throws(EndpointError) in
-            guard request.fileVersion == current.fileVersion else { throw .fileVersionMismatch }
+        let response = try staging.stage { current throws(Refusal) in
+            guard request.fileVersion == current.fileVersion else { throw Refusal(.fileVersionMismatch) }
             var change = StagedChange(fileUUID: request.fileUUID, kind: .deletion)
             change.fileVersion = request.fileVersion
             return change
@@ -106,9 +106,9 @@ struct StagingOfCommittedFile {
     ///
     /// - Parameter change: checks that the change is valid for the file; an error that it throws rolls back the
     ///   transaction.
-    /// - Throws: ``EndpointError/fileUnknown``, the errors of `change`, a reached quota, ``StoreError``.
+    /// - Throws: ``ErrorCode/fileUnknown``, the errors of `change`, a reached quota, ``StoreError``.
     func stage(
-        _ change: (FileRecord) throws(EndpointError) -> StagedChange
+        _ change: (FileRecord) throws(Refusal) -> StagedChange
     ) throws -> StagingResponse {
         let (response, isCommit): (StagingResponse, Bool) = try context.store.transaction { session in
             let read = try caller.member(of: group, using: &session)
@@ -123,7 +123,7 @@ struct StagingOfCommittedFile {
             }
             let member = try caller.member(read, lockedAt: version, using: &session)
             guard version == masterVersion else { return (.stale(current: version), false) }
-            guard let current = try session.file(file, in: member.groupID) else { throw EndpointError.fileUnknown }
+            guard let current = try session.file(file, in: member.groupID) else { throw Refusal(.fileUnknown) }
             let requested = try change(current)
             let staged = try session.claimStaging(of: file, in: area, at: context.now)
             let replacement = StagedReplacement.of(requested, over: staged, current: current)

@@ -30,14 +30,14 @@ enum UploadDialect: Equatable {
     }
 
     /// Checks the version of the protocol.
-    /// - Throws: ``EndpointError/protocolVersionUnsupported``.
-    func check(_ head: RequestHead) throws(EndpointError) {
-        if self == .tus, head.header(.tusResumable) != Self.tusVersion { throw .protocolVersionUnsupported }
+    /// - Throws: ``ErrorCode/protocolVersionUnsupported``.
+    func check(_ head: RequestHead) throws(Refusal) {
+        if self == .tus, head.header(.tusResumable) != Self.tusVersion { throw Refusal(.protocolVersionUnsupported) }
     }
 
     /// Checks the media type of a piece.
-    /// - Throws: ``EndpointError/mediaTypeUnsupported(expected:)``.
-    func checkMediaType(_ head: RequestHead) throws(EndpointError) {
+    /// - Throws: ``ErrorCode/mediaTypeUnsupported``.
+    func checkMediaType(_ head: RequestHead) throws(Refusal) {
         let expected: String
         switch self {
         case .tus: expected = Self.tusMediaType
@@ -46,7 +46,7 @@ enum UploadDialect: Equatable {
             expected = Self.draftMediaType
         }
         let type = head.header(.contentType)?.prefix { $0 != ";" }.lowercased()
-        guard type == expected else { throw .mediaTypeUnsupported(expected: expected) }
+        guard type == expected else { throw Refusal(.mediaTypeUnsupported, "the Content-Type must be \(expected)") }
     }
 
     /// The headers that report the progress of an upload.
@@ -65,14 +65,14 @@ enum UploadDialect: Equatable {
     }
 
     /// Whether the request marks the body as the last piece; `nil` if it does not say.
-    func saysComplete(_ head: RequestHead) throws(EndpointError) -> Bool? {
+    func saysComplete(_ head: RequestHead) throws(Refusal) -> Bool? {
         if let text = head.header(.uploadComplete) { return try Self.boolean(text, .uploadComplete) }
         if let text = head.header(.uploadIncomplete) { return try !Self.boolean(text, .uploadIncomplete) }
         return nil
     }
 
     /// A boolean of structured headers (RFC 9651, section 3.3.6).
-    private static func boolean(_ text: String, _ header: RequestHeader) throws(EndpointError) -> Bool {
+    private static func boolean(_ text: String, _ header: RequestHeader) throws(Refusal) -> Bool {
         switch text {
         case "?1": return true
         case "?0": return false
@@ -83,8 +83,8 @@ enum UploadDialect: Equatable {
 
 extension RequestHead {
     /// A header that holds a number of bytes.
-    /// - Throws: ``EndpointError/missingHeader(_:)``, ``EndpointError/malformedHeader(_:)``.
-    func byteCount(_ header: RequestHeader) throws(EndpointError) -> Int64 {
+    /// - Throws: ``ErrorCode/missingHeader``, ``ErrorCode/malformedHeader``.
+    func byteCount(_ header: RequestHeader) throws(Refusal) -> Int64 {
         guard let text = self.header(header) else { throw .missingHeader(header) }
         guard (1...18).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             let count = Int64(text)
@@ -106,8 +106,8 @@ struct PieceDigest {
     private let digest: [UInt8]
 
     /// - Returns: `nil` if none is announced.
-    /// - Throws: ``EndpointError/malformedHeader(_:)``.
-    init?(_ head: RequestHead) throws(EndpointError) {
+    /// - Throws: ``ErrorCode/malformedHeader``.
+    init?(_ head: RequestHead) throws(Refusal) {
         guard let text = head.header(.uploadChecksum) else { return nil }
         let words = text.split(separator: " ")
         guard words.count == 2, let algorithm = Self.algorithm(String(words[0])),
@@ -127,14 +127,14 @@ struct PieceDigest {
     }
 
     /// Collects the body and compares it.
-    /// - Throws: ``EndpointError/pieceCheckSumMismatch``, ``EndpointError/bodyTooLarge(maximumBytes:)``,
+    /// - Throws: ``ErrorCode/pieceChecksumMismatch``, ``ErrorCode/bodyTooLarge``,
     ///   ``ClientGone``.
     func check(_ body: RequestBody, lengthBytes: Int64) throws {
         guard lengthBytes <= Self.maximumBytes else {
-            throw EndpointError.bodyTooLarge(maximumBytes: Self.maximumBytes)
+            throw Refusal.bodyTooLarge(maximumBytes: Self.maximumBytes)
         }
         guard IncrementalDigest.digest(of: try body.readAhead(), algorithm) == digest else {
-            throw EndpointError.pieceCheckSumMismatch
+            throw Refusal(.pieceChecksumMismatch)
         }
     }
 }

@@ -19,14 +19,14 @@ struct UploadFileEndpoint: TransferEndpoint {
     /// Checks the length and the type of the file that the request's head announces.
     private static func fileExtension(
         of request: UploadFileRequest, in context: RequestContext
-    ) throws(EndpointError) -> String {
+    ) throws(Refusal) -> String {
         try request.fileExtension(ofBytes: context.head.contentLength, context.services.settings)
     }
 
     func respond(
         to request: UploadFileRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {
-        guard let length = context.head.contentLength else { throw EndpointError.lengthRequired }
+        guard let length = context.head.contentLength else { throw Refusal(.lengthRequired) }
         let fileExtension = try Self.fileExtension(of: request, in: context)
         let plan: UploadPlan
         let step: StagingStep
@@ -61,14 +61,16 @@ extension UploadFileRequest: AdmittedRequest {
 extension UploadFileRequest {
     /// Checks the announced properties of the file.
     /// - Returns: the name extension of such files.
-    func fileExtension(ofBytes length: Int64?, _ settings: Services.Settings) throws(EndpointError) -> String {
-        guard let length else { throw .lengthRequired }
+    func fileExtension(ofBytes length: Int64?, _ settings: Services.Settings) throws(Refusal) -> String {
+        guard let length else { throw Refusal(.lengthRequired) }
         guard length <= settings.maximumUploadBytes else {
             throw .bodyTooLarge(maximumBytes: settings.maximumUploadBytes)
         }
-        guard let fileExtension = settings.mimeTypes.fileExtension(for: mimeType) else { throw .unknownMIMEType }
+        guard let fileExtension = settings.mimeTypes.fileExtension(for: mimeType) else {
+            throw Refusal(.unknownMimeType)
+        }
         guard fileGroupUUID == nil || fileVersion == .first else {
-            throw .outOfRange("fileGroupUUID is allowed only with version 0")
+            throw Refusal(.parameterOutOfRange, "fileGroupUUID is allowed only with version 0")
         }
         return fileExtension
     }
@@ -126,7 +128,7 @@ struct StagingStep {
                 dates = (creationDate, updateDate)
             case .upload(let plan):
                 dates = (plan.existingCreationDate ?? context.now, context.now)
-                guard let content, let intent else { throw EndpointError.uploadConflict }
+                guard let content, let intent else { throw Refusal(.uploadConflict) }
                 try intent.end(storing: content, using: &session)
                 try context.checkStagedChanges(of: area.userID, in: &session)
                 let committed = try member?.join(by: grounds.member, &session)
@@ -156,8 +158,8 @@ struct StagingStep {
             }
             return decision
         }
-        guard let content else { throw EndpointError.uploadConflict }
-        guard plan.owner == content.owningUser else { throw EndpointError.ownerRemoved }
+        guard let content else { throw Refusal(.uploadConflict) }
+        guard plan.owner == content.owningUser else { throw Refusal(.ownerRemoved) }
         let replacement = StagedReplacement.of(
             change(content, plan, at: now), over: staged, current: grounds.current)
         try replacement.apply(in: area, at: now, &session)

@@ -185,7 +185,7 @@ struct ReuploadGoal: UploadGoal {
     }
 
     func complete(with content: StoredContent, _ intent: UploadIntent) throws -> UploadCompletion {
-        guard let length = content.sizeBytes else { throw EndpointError.contentMismatch }
+        guard let length = content.sizeBytes else { throw Refusal(.contentMismatch) }
         switch try reupload.check(ofBytes: length) {
         case .answered(let response): return UploadCompletion(response: response, isObjectUsed: false)
         case .upload(let plan):

@@ -18,13 +18,13 @@ struct UploadCheck {
     func run() throws -> Outcome {
         do {
             return try check()
-        } catch EndpointError.ownerRemoved {
+        } catch Refusal(.ownerRemoved) {
             try context.store.transaction { session in
                 let member = try caller.member(of: request.sharingGroupUUID, using: &session)
                 _ = try session.lockMasterVersionShared(of: member.groupID)
                 try session.withdrawWithoutContent(request.fileUUID, in: member.stagingArea)
             }
-            throw EndpointError.ownerRemoved
+            throw Refusal(.ownerRemoved)
         }
     }
 
@@ -86,7 +86,7 @@ struct UploadGrounds {
 extension UploadDecision {
     static func of(
         _ request: UploadFileRequest, on grounds: UploadGrounds, staged: StagedChange?
-    ) throws(EndpointError) -> UploadDecision {
+    ) throws(Refusal) -> UploadDecision {
         try of(
             request, by: grounds.member.membership, current: grounds.current, staged: staged,
             isLiveElsewhere: grounds.isLiveElsewhere, isOwnerHere: grounds.isOwnerHere,
@@ -115,8 +115,8 @@ struct UploadPlan: Equatable {
 
     /// Checks that several requests may send the bytes: that requires a checksum in the current storage's flavour,
     /// since only that storage's hashes continue from request to request, or are reported by it.
-    func checkMayComeInPieces() throws(EndpointError) {
-        guard checkSum.flavour == owner.storageType.checkSumFlavour else { throw .checkSumMismatch }
+    func checkMayComeInPieces() throws(Refusal) {
+        guard checkSum.flavour == owner.storageType.checkSumFlavour else { throw Refusal(.checksumMismatch) }
     }
 }
 
@@ -129,29 +129,29 @@ extension UploadDecision {
     ///   - isLiveElsewhere: whether another group has a live file with this UUID.
     ///   - hasSwitched: whether the owner had another storage before: a client may still know the file by its flavour.
     ///   - isOwnerHere: whether the committed file's owner is still a member; no other storage may be used.
-    /// - Throws: ``EndpointError``.
+    /// - Throws: ``Refusal``.
     static func of(
         _ request: UploadFileRequest, by membership: Membership, current: FileRecord?, staged: StagedChange?,
         isLiveElsewhere: Bool, isOwnerHere: Bool = true, hasSwitched: Bool = false
-    ) throws(EndpointError) -> UploadDecision {
+    ) throws(Refusal) -> UploadDecision {
         try checkMetaData(request, current)
         let owner: OwningUser?
         if let current {
-            if current.isDeleted && !request.undeleteServerFile { throw .fileDeleted }
-            guard request.fileVersion == current.fileVersion.next else { throw .fileVersionMismatch }
-            guard request.mimeType == current.mimeType else { throw .mimeTypeChanged }
-            if current.isDeleted && isLiveElsewhere { throw .fileInOtherGroup }
+            if current.isDeleted && !request.undeleteServerFile { throw Refusal(.fileDeleted) }
+            guard request.fileVersion == current.fileVersion.next else { throw Refusal(.fileVersionMismatch) }
+            guard request.mimeType == current.mimeType else { throw Refusal(.mimeTypeChanged) }
+            if current.isDeleted && isLiveElsewhere { throw Refusal(.fileInOtherGroup) }
             owner = isOwnerHere ? current.owningUser : nil
         } else {
-            guard !request.undeleteServerFile else { throw .fileNotDeleted }
-            guard request.fileVersion == .first else { throw .fileVersionMismatch }
-            guard !isLiveElsewhere else { throw .fileInOtherGroup }
+            guard !request.undeleteServerFile else { throw Refusal(.fileNotDeleted) }
+            guard request.fileVersion == .first else { throw Refusal(.fileVersionMismatch) }
+            guard !isLiveElsewhere else { throw Refusal(.fileInOtherGroup) }
             owner = membership.owningUser
         }
-        guard let owner else { throw .ownerRemoved }
+        guard let owner else { throw Refusal(.ownerRemoved) }
         let former = hasSwitched ? request.checkSum.flavour.flatMap { request.checkSum.canonical(as: $0) } : nil
         guard let checkSum = request.checkSum.canonical(as: owner.storageType.checkSumFlavour) ?? former else {
-            throw .checkSumMismatch
+            throw Refusal(.checksumMismatch)
         }
         let plan = UploadPlan(
             kind: current?.isDeleted == true ? .undelete : .upload, owner: owner, checkSum: checkSum,
@@ -163,9 +163,9 @@ extension UploadDecision {
     /// The first metadata have version 0; each change increments it by one.
     private static func checkMetaData(
         _ request: UploadFileRequest, _ current: FileRecord?
-    ) throws(EndpointError) {
+    ) throws(Refusal) {
         guard let metaData = request.appMetaData else { return }
-        guard metaData.version.isNext(after: current) else { throw .appMetaDataVersionMismatch }
+        guard metaData.version.isNext(after: current) else { throw Refusal(.appMetaDataVersionMismatch) }
     }
 
     /// The dates of the staged upload, if it is the requested one and a commit would still accept it.

@@ -29,7 +29,7 @@ struct IdentityReport {
     /// - Parameter isProved: whether the request proves more strongly than by an access token that the caller has the
     ///   account; a new grant can then begin a switch at once.
     /// - Returns: `nil` if the client did not request it.
-    /// - Throws: ``EndpointError/userUnknown`` if the user was removed in the meantime; ``StoreError``.
+    /// - Throws: ``ErrorCode/userUnknown`` if the user was removed in the meantime; ``StoreError``.
     func make(about userID: UserID, isProved: Bool = false) throws -> AccountIdentity? {
         guard isWanted else { return nil }
         guard let fresh = UserAppID(try context.services.makeUUID()),
@@ -37,7 +37,7 @@ struct IdentityReport {
         else { preconditionFailure("random bytes must form identifiers") }
         return try context.store.transaction { session in
             guard let identity = try session.identity(of: userID, orElse: fresh) else {
-                throw EndpointError.userUnknown
+                throw Refusal(.userUnknown)
             }
             if let presented = context.presentedGrant,
                 try session.useGrant(
@@ -50,7 +50,7 @@ struct IdentityReport {
             }
             try announce(to: userID, &session)
             guard try session.addGrant(grant.hash, of: device, userID, isProved: isProved, at: context.now) else {
-                throw EndpointError.userUnknown
+                throw Refusal(.userUnknown)
             }
             return AccountIdentity(userAppId: identity.id, accountEpoch: identity.epoch, deviceGrant: grant)
         }
@@ -109,7 +109,7 @@ struct RevokeDeviceGrantsEndpoint: Endpoint {
                     try session.useGrant(
                         grant.hash, of: caller.device, caller.userID,
                         signingInAt: context.services.settings.switches.minimumGrantAge, at: context.now)
-                else { throw EndpointError.grantInvalid }
+                else { throw Refusal(.grantInvalid) }
                 word = grant.hash
             }
             return try session.revokeGrants(

@@ -17,7 +17,7 @@ struct AddUserEndpoint: Endpoint {
         let identity = IdentityReport(to: caller, isWanted: request.reportIdentity, context)
         if let userID = try existingUser(request, caller, context) { return try reply(userID, identity) }
         try requireNotRetired(request, exchange, context)
-        guard let storageType = accountType.cloudStorageType else { throw EndpointError.owningAccountRequired }
+        guard let storageType = accountType.cloudStorageType else { throw Refusal(.owningAccountRequired) }
         let folderName = try NewUser.folderName(request.cloudFolderName, for: accountType)
         do {
             let (userID, credentials) = try EarlierGrant.retryingOnceIfRevoked {
@@ -44,12 +44,12 @@ struct AddUserEndpoint: Endpoint {
         } catch StoreError.alreadyExists(let key) {
             // A duplicate of this request may have been faster.
             if let userID = try existingUser(request, caller, context) { return try reply(userID, identity) }
-            throw key == "sharing_group_uuid" ? EndpointError.groupExists : EndpointError.userExists
+            throw Refusal(key == "sharing_group_uuid" ? .groupExists : .userExists)
         }
     }
 
     /// The caller's user if this same request created it; `nil` if the account has no user.
-    /// - Throws: ``EndpointError/userExists`` if another request created the user.
+    /// - Throws: ``ErrorCode/userExists`` if another request created the user.
     private func existingUser(
         _ request: AddUserRequest, _ caller: SignedInPerson, _ context: RequestContext
     ) throws -> UserID? {
@@ -63,7 +63,7 @@ struct AddUserEndpoint: Endpoint {
             let userID = found.user.userID
             let membership = try session.membership(of: userID, in: request.sharingGroupUUID)
             guard let membership, membership.permission == .admin, membership.invitation == nil else {
-                throw EndpointError.userExists
+                throw Refusal(.userExists)
             }
             return userID
         }
@@ -86,9 +86,9 @@ struct AddUserEndpoint: Endpoint {
             return (active, undoable.map(\.isUndone) ?? true)
         }
         guard let standing else { return }
-        guard request.acceptRetired else { throw EndpointError.accountRetired(by: standing.active) }
+        guard request.acceptRetired else { throw Refusal.accountRetired(by: standing.active) }
         guard try standing.isFinal || exchange.provedCredentials(for: "AddUser") != nil else {
-            throw EndpointError.freshSignInRequired
+            throw Refusal(.freshSignInRequired)
         }
     }
 
@@ -122,18 +122,18 @@ struct NewUser {
 
     /// The folder name to store for an account: required if the storage has folders that people name, otherwise
     /// ignored.
-    /// - Throws: ``EndpointError/missingParameter(_:)``.
+    /// - Throws: ``ErrorCode/missingParameter``.
     static func folderName(_ name: String?, for accountType: AccountType) throws -> String? {
         guard accountType.needsCloudFolderName else { return nil }
         guard let name, name.contains(where: { !$0.isWhitespace }) else {
-            throw EndpointError.missingParameter(.cloudFolderName)
+            throw Refusal(.missingParameter, "\(ParameterName.cloudFolderName.rawValue) is missing")
         }
         return name
     }
 
     /// Adds the user and their sealed credentials.
     /// - Parameter acceptsRetired: whether an account from which an identity has switched away may start over.
-    /// - Throws: ``StoreError/alreadyExists(key:)`` if the account has a user; ``EndpointError/accountRetired(by:)``;
+    /// - Throws: ``StoreError/alreadyExists(key:)`` if the account has a user; ``ErrorCode/accountRetired``;
     ///   ``EarlierGrant/Lost``.
     func add(
         to session: inout StoreSession, acceptsRetired: Bool = false, in context: RequestContext
@@ -143,7 +143,7 @@ struct NewUser {
             at: context.now)
         // Checked after the insertion, which also succeeds if a concurrent switch has just left this account.
         if let active = try session.activeAccountType(insteadOf: accountType, profile.providerUserID) {
-            guard acceptsRetired else { throw EndpointError.accountRetired(by: active) }
+            guard acceptsRetired else { throw Refusal.accountRetired(by: active) }
             try session.detachRetiredAccount(accountType, profile.providerUserID)
         }
         try earlierGrant.keep(in: &session)

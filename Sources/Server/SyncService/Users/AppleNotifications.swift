@@ -21,11 +21,11 @@ struct AppleNotificationsEndpoint: Endpoint {
         to request: AppleNotificationsRequest, from caller: Anyone, in context: RequestContext
     ) throws -> EndpointReply {
         guard let account = context.services.storage.account(.appleSignIn) as? AppleAccount else {
-            throw EndpointError.endpointUnknown
+            throw Refusal(.endpointUnknown)
         }
         let body = try readBody(of: context)
         guard let envelope = try? UntrustedJSON.decode(Envelope.self, from: body) else {
-            throw EndpointError.outOfRange("the body must be a JSON object with the string payload")
+            throw Refusal(.parameterOutOfRange, "the body must be a JSON object with the string payload")
         }
         let notice = try account.notice(in: envelope.payload, through: context.accountClient)
         switch notice.event {
@@ -69,7 +69,7 @@ struct AppleNotificationsEndpoint: Endpoint {
             guard count > 0 else { return body }
             body += buffer.prefix(count)
             guard body.count <= Self.maximumBytes else {
-                throw EndpointError.bodyTooLarge(maximumBytes: Int64(Self.maximumBytes))
+                throw Refusal.bodyTooLarge(maximumBytes: Int64(Self.maximumBytes))
             }
         }
     }

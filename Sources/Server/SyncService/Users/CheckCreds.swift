@@ -30,7 +30,7 @@ struct CheckCredsEndpoint: Endpoint {
         let updated = try context.services.storage.vault.update(caller.record, context.logger) { kept in
             try newCredentials(exchange, kept)
         }
-        guard let updated else { throw EndpointError.userUnknown }
+        guard let updated else { throw Refusal(.userUnknown) }
         OfflineAccess.note(
             updated.credentials, of: exchange.presented.accountType, isNew: updated.isChanged, context)
     }

@@ -14,7 +14,7 @@ struct RegisterPushNotificationTokenEndpoint: Endpoint {
         to request: RegisterPushNotificationTokenRequest, from caller: SignedInUser, in context: RequestContext
     ) throws -> EndpointReply {
         guard !request.pushNotificationToken.isEmpty else {
-            throw EndpointError.outOfRange("pushNotificationToken must not be empty")
+            throw Refusal(.parameterOutOfRange, "pushNotificationToken must not be empty")
         }
         let service = try service(for: request.pushNotificationKind, of: context.services.push)
         // Counted in a separate transaction, since Amazon is called before anything else is stored.
@@ -23,7 +23,8 @@ struct RegisterPushNotificationTokenEndpoint: Endpoint {
         case .sns(let sns): try subscribe(request.pushNotificationToken, at: sns, caller, context)
         case .apns:
             guard APNs.isDeviceToken(request.pushNotificationToken) else {
-                throw EndpointError.outOfRange("pushNotificationToken must be an even number of hex digits, 2 to 512")
+                throw Refusal(
+                    .parameterOutOfRange, "pushNotificationToken must be an even number of hex digits, 2 to 512")
             }
             try register(
                 PushRegistration(
@@ -50,7 +51,7 @@ struct RegisterPushNotificationTokenEndpoint: Endpoint {
             if services.has(.apns) { return .apns }
         case .apns, .fcm: break
         }
-        throw EndpointError.pushNotConfigured
+        throw Refusal(.pushNotConfigured)
     }
 
     private func subscribe(_ token: String, at sns: SNS, _ caller: SignedInUser, _ context: RequestContext) throws {
@@ -68,7 +69,7 @@ struct RegisterPushNotificationTokenEndpoint: Endpoint {
     ) throws {
         try endSubscriptions(replacedBy: registration, caller, context)
         try context.store.transaction { session in
-            guard try session.holdUser(caller.userID) else { throw EndpointError.userUnknown }
+            guard try session.holdUser(caller.userID) else { throw Refusal(.userUnknown) }
             if let topic { try session.storePushTopic(topic, of: caller.userID) }
             try session.register(registration, of: caller.userID, on: caller.device, at: context.now)
         }

@@ -10,37 +10,34 @@ import Vault
 @testable import SyncService
 
 @Suite("Errors on the wire")
-struct ErrorResponseTests {
+struct RefusalTests {
     private struct Unknown: Error {}
 
     /// One error of every kind that can reach the router.
     private static let samples: [any Error] = {
-        let endpoint: [EndpointError] = [
-            .missingParameter(.cloudFolderName), .outOfRange("rule"), .missingDeviceUUID, .malformedDeviceUUID,
-            .unknownMIMEType, .bodyLengthMismatch, .lengthRequired, .bodyTooLarge(maximumBytes: 5), .checkSumMismatch,
-            .transferTooSlow, .tooManyTransfers, .tooManySimultaneousRequests, .directionFull,
-            .credentialsMissing, .accessTokenMissing, .accessTokensDiffer, .signInTypeNotAllowed, .userUnknown,
-            .tooManyFailedSignIns(retryAfter: .seconds(3)),
-            .storageAccountRequired, .accountRetired(by: .google), .malformedAccountEpoch, .staleEpoch,
-            .endpointUnknown,
-            .grantInvalid, .grantTooYoung(usableFrom: .latest, in: .seconds(60)), .freshSignInRequired, .undoExpired,
-            .oldAccountProofRequired, .malformedOldAccountProof, .accountInUse,
-            .switchInProgress(AccountSwitchID(someFile().rawValue)!), .switchConfirmed, .switchUnknown,
-            .reuploadByOwnerOnly, .contentMismatch,
-            .methodNotAllowed(allowed: "GET"), .fileUnknown, .appMetaDataUnknown, .groupUnknown, .invitationUnknown,
-            .invitationGone,
-            .permissionTooLow(needed: .admin), .groupExists, .userExists, .owningAccountRequired, .alreadyMember,
-            .ownerMissing, .pushNotConfigured, .tooManyDevices, .fileVersionMismatch, .appMetaDataVersionMismatch,
-            .rangeNotSatisfiable(length: 1), .mimeTypeChanged,
-            .fileDeleted, .fileNotDeleted, .fileInOtherGroup, .uploadConflict, .uploadUnknown,
-            .uploadOffsetMismatch(current: 1), .uploadNotResumable, .mediaTypeUnsupported(expected: "text/plain"),
-            .pieceTooSmall(minimumBytes: 5), .pieceCheckSumMismatch, .protocolVersionUnsupported, .notAMember,
-            .ownerRemoved,
-            .closedForMaintenance("Back at noon."), .memberUnknown, .commitIDReused, .batchMismatch, .lastAdmin,
+        let codes: [ErrorCode] = [
+            .missingParameter, .parameterOutOfRange, .missingHeader, .unknownMimeType, .bodyLengthMismatch,
+            .lengthRequired, .checksumMismatch, .transferTooSlow, .tooManyTransfers, .tooManySimultaneousRequests,
+            .credentialsMissing, .signInTypeNotAllowed, .userUnknown, .storageAccountRequired, .staleEpoch,
+            .endpointUnknown, .grantInvalid, .freshSignInRequired, .undoExpired, .oldAccountProofRequired,
+            .accountInUse, .switchConfirmed, .switchUnknown, .reuploadByOwnerOnly, .contentMismatch, .fileUnknown,
+            .appMetaDataUnknown, .groupUnknown, .invitationUnknown, .invitationGone, .permissionTooLow, .groupExists,
+            .userExists, .owningAccountRequired, .alreadyMember, .ownerMissing, .pushNotConfigured, .tooManyDevices,
+            .fileVersionMismatch, .appMetaDataVersionMismatch, .mimeTypeChanged, .fileDeleted, .fileNotDeleted,
+            .fileInOtherGroup, .uploadConflict, .uploadUnknown, .uploadNotResumable, .mediaTypeUnsupported,
+            .pieceTooSmall, .pieceChecksumMismatch, .protocolVersionUnsupported, .notAMember, .ownerRemoved,
+            .maintenance, .memberUnknown, .commitIdReused, .batchMismatch, .lastAdmin,
         ]
-        let quotas: [EndpointError] = Quota.allCases.map {
-            $0.isHourly ? .quotaUsedUp($0, retryAfter: .seconds(60)) : .quotaReached($0)
-        }
+        let detailed: [Refusal] = [
+            .missingHeader(.deviceUUID), .malformedHeader(.uploadChecksum), .directionFull,
+            .bodyTooLarge(maximumBytes: 5), .methodNotAllowed(allowed: "GET"), .rangeNotSatisfiable(length: 1),
+            .uploadOffsetMismatch(current: 1), .accountRetired(by: .google),
+            .grantTooYoung(usableFrom: .latest, in: .seconds(60)),
+            .switchInProgress(AccountSwitchID(someFile().rawValue)!),
+            Refusal(.tooManyFailedSignIns, retryAfter: .seconds(3)),
+        ]
+        let quotas = Quota.allCases.map { Refusal.quotaReached($0, retryAfter: $0.isHourly ? .seconds(60) : nil) }
+        let refusals = codes.map { Refusal($0) } + detailed + quotas
         let request: [RequestError] = [
             .missing(.fileUUID), .repeated(.fileUUID), .malformed(.fileUUID, expected: .uuid),
             .outOfRange(.numberOfAcceptors, allowed: 1...10), .tooLong(.sharingGroupName, maximumCharacters: 255),
@@ -65,7 +62,7 @@ struct ErrorResponseTests {
             .notFound, .authorizationRevoked, .quotaExceeded, .rateLimited(retryAfter: nil),
             .unavailable(detail: "s3cret"), .timedOut, .contentMismatch, .rejected(code: "s3cret"),
             .misconfigured(detail: "s3cret"),
-            .contentFailed(EndpointError.checkSumMismatch), .downloadCancelled, .localFailure(StoreError.busy),
+            .contentFailed(Refusal(.checksumMismatch)), .downloadCancelled, .localFailure(StoreError.busy),
             .withheld(.circuitOpen(retryAfter: .seconds(7))), .termsNotAccepted,
         ]
         let database = MariaDBError.programming(code: 1064, message: "s3cret")
@@ -74,12 +71,12 @@ struct ErrorResponseTests {
             .corrupt(table: "s3cret", column: "s3cret"), .defect(database),
             .denied(.accessDenied(code: 1142, message: "s3cret")),
         ]
-        let refusals: [CommitRefusal] = [.outdated(someFile()), .belongsElsewhere(someFile()), .ownerGone]
+        let commits: [CommitRefusal] = [.outdated(someFile()), .belongsElsewhere(someFile()), .ownerGone]
         let switches: [SwitchRefusal] = [
             .unknown, .staleEpoch, .accountInUse, .owningAccountRequired, .revocationUnderWay,
         ]
         let others: [any Error] = [AccountSwitched(), Unknown()]
-        return [endpoint, quotas, request, account, push, cloud, store, refusals, switches, others]
+        return [refusals, request, account, push, cloud, store, commits, switches, others]
             .flatMap { $0 as [any Error] }
     }()
 
@@ -107,16 +104,16 @@ struct ErrorResponseTests {
     func matchesDocumentation() throws {
         #expect(Self.documented.count > 50)
         for error in Self.samples {
-            let response = ErrorResponse(for: error)
-            let row = try #require(Self.documented[response.code.rawValue], "\(response.code) is not documented")
-            #expect(response.status == row.status, "\(response.code)")
-            #expect(response.isRetryable == row.isRetryable, "\(response.code)")
+            let refusal = Refusal(for: error)
+            let row = try #require(Self.documented[refusal.code.rawValue], "\(refusal.code) is not documented")
+            #expect(refusal.status == row.status, "\(refusal.code)")
+            #expect(refusal.code.isRetryable == row.isRetryable, "\(refusal.code)")
         }
     }
 
     @Test("Every documented code is sent for at least one error")
     func everyCodeIsReachable() {
-        let reached = Set(Self.samples.map { ErrorResponse(for: $0).code.rawValue })
+        let reached = Set(Self.samples.map { Refusal(for: $0).code.rawValue })
 
         #expect(Set(Self.documented.keys).subtracting(reached) == Self.ofOthers)
     }
@@ -124,7 +121,9 @@ struct ErrorResponseTests {
     @Test("A response contains no text from a provider or the database")
     func noDetails() {
         for error in Self.samples {
-            #expect(!"\(ErrorResponse(for: error))".contains("s3cret"), "\(error)")
+            var text = ""
+            dump(Refusal(for: error), to: &text)
+            #expect(!text.contains("s3cret"), "\(error)")
         }
     }
 
@@ -132,10 +131,10 @@ struct ErrorResponseTests {
     func goneReasons() {
         var reasons: [String: GoneReason] = [:]
         for error in Self.samples {
-            let response = ErrorResponse(for: error)
-            guard let reason = response.goneReason else { continue }
-            #expect(response.status == 410)
-            reasons[response.code.rawValue] = reason
+            let refusal = Refusal(for: error)
+            guard let reason = refusal.goneReason else { continue }
+            #expect(refusal.status == 410)
+            reasons[refusal.code.rawValue] = reason
         }
 
         #expect(
@@ -147,19 +146,19 @@ struct ErrorResponseTests {
 
     @Test("Retry-After contains the delay if it is known, and accompanies each 429 and 503")
     func retryAfter() {
-        for response in Self.samples.map({ ErrorResponse(for: $0) }) where [429, 503].contains(response.status) {
-            #expect(response.retryAfter != nil, "\(response.code)")
+        for refusal in Self.samples.map({ Refusal(for: $0) }) where [429, 503].contains(refusal.status) {
+            #expect(refusal.retryAfter != nil, "\(refusal.code)")
         }
-        #expect(ErrorResponse(for: CloudStorageError.rateLimited(retryAfter: .seconds(17))).retryAfter == .seconds(17))
-        #expect(ErrorResponse(for: CloudStorageError.rateLimited(retryAfter: nil)).retryAfter == nil)
-        #expect(ErrorResponse(for: StoreError.busy).retryAfter == .seconds(1))
-        #expect(ErrorResponse(for: CloudStorageError.quotaExceeded).retryAfter == nil)
+        #expect(Refusal(for: CloudStorageError.rateLimited(retryAfter: .seconds(17))).retryAfter == .seconds(17))
+        #expect(Refusal(for: CloudStorageError.rateLimited(retryAfter: nil)).retryAfter == nil)
+        #expect(Refusal(for: StoreError.busy).retryAfter == .seconds(1))
+        #expect(Refusal(for: CloudStorageError.quotaExceeded).retryAfter == nil)
     }
 
     @Test("503 is for the database and for maintenance, and 401 for errors that a new sign-in would fix")
     func reservedStatuses() {
         let codes = { (status: Int) in
-            Set(Self.samples.map { ErrorResponse(for: $0) }.filter { $0.status == status }.map(\.code.rawValue))
+            Set(Self.samples.map { Refusal(for: $0) }.filter { $0.status == status }.map(\.code.rawValue))
         }
 
         #expect(codes(503) == ["database_unavailable", "maintenance"])
