@@ -17,7 +17,11 @@ extension Company {
                     scopes: ["account_info.read", "files.metadata.read", "files.content.read", "files.content.write"],
                     parameters: [("token_access_type", "offline")], showsCode: true),
                 tokensNameTheirApp: false),
-            storage: { _ in Dropbox() },
+            storage: StorageOffer(
+                traits: StorageTraits(
+                    providerHash: .checkSum, reportsCheckSum: true, mayReportNoHash: false,
+                    reportsHashLate: false, reportsFreeBytes: true, isNamedByPerson: false),
+                make: { _ in Dropbox() }),
             account: { values, _ in
                 DropboxAccount(
                     appKey: values.text(DropboxSettings.appKey),

@@ -15,7 +15,11 @@ extension Company {
                     // Google issues a refresh token only with the first consent, or when the person is asked again.
                     parameters: [("access_type", "offline"), ("prompt", "consent")]),
                 tokensNameTheirApp: true),
-            storage: { _ in GoogleDrive() },
+            storage: StorageOffer(
+                traits: StorageTraits(
+                    providerHash: .checkSum, reportsCheckSum: true, mayReportNoHash: false,
+                    reportsHashLate: false, reportsFreeBytes: true, isNamedByPerson: false),
+                make: { _ in GoogleDrive() }),
             account: { values, _ in
                 GoogleAccount(
                     clientID: values.text(GoogleSettings.clientID),

@@ -20,7 +20,11 @@ extension Company {
                         "https://graph.microsoft.com/Files.ReadWrite.AppFolder",
                     ]),
                 tokensNameTheirApp: true),
-            storage: { _ in OneDrive() },
+            storage: StorageOffer(
+                traits: StorageTraits(
+                    providerHash: .quickXor, reportsCheckSum: false, mayReportNoHash: false,
+                    reportsHashLate: true, reportsFreeBytes: true, isNamedByPerson: false),
+                make: { _ in OneDrive() }),
             account: { values, _ in
                 MicrosoftAccount(
                     clientID: values.text(MicrosoftSettings.clientID),
