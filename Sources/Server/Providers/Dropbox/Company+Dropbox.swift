@@ -43,9 +43,13 @@ extension ExternalService {
 private enum DropboxSettings {
     static let appKey = Setting.required(
         "DropboxAppKey",
-        SetupQuestion("Dropbox: the app key", form: .dropboxAppKey, sandbox: "sandboxdropboxkey"))
+        SetupQuestion(
+            "Dropbox: the app key", form: .dropboxAppKey, sandbox: "sandboxdropboxkey",
+            option: SetupOption("dropbox-app-key", "key", "The Dropbox app key.")))
     static let appSecret = Setting.secret(
-        "DropboxAppSecret", .secret(fileName: "dropbox-app-secret", sandbox: "sandbox-dropbox-secret"))
+        "DropboxAppSecret",
+        .secret(
+            fileName: "dropbox-app-secret", sandbox: "sandbox-dropbox-secret", option: "dropbox-app-secret-file"))
     /// For callers that request codes without naming a redirect URI.
     static let redirectURI = Setting("DropboxRedirectURI", .redirectURI)
     /// Whether a token without a code suffices.
