@@ -6,7 +6,7 @@ extension SettingsReader {
     /// The account types with which people may sign in.
     mutating func accounts() -> [AccountType: SettingValues] {
         let allowed = Company.signIns.filter { reader.bool($0.enablingKey, default: false) }.map(\.accountType)
-        let withStorage = Company.signIns.filter { $0.makeStorage != nil }.map(\.accountType)
+        let withStorage = Company.signIns.filter { $0.storage != nil }.map(\.accountType)
         if Set(allowed).isDisjoint(with: withStorage) {
             reader.problem(
                 "allowedSignInTypes must include at least one type with storage: "

@@ -20,7 +20,7 @@ extension StorageRegistry {
         self.init(
             store: store, sealer: CredentialSealer(keys: try KeyRing(configuration)), backoff: backoff,
             providers: Company.signIns.compactMap { offer in
-                offer.makeStorage?(configuration.accounts[offer.accountType] ?? SettingValues())
+                offer.storage?.make(configuration.accounts[offer.accountType] ?? SettingValues())
             },
             accounts: Company.signIns.compactMap { offer in
                 // The database's clock, since one host reads the dates that another one writes.

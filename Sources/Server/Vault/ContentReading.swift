@@ -26,7 +26,7 @@ public enum ContentReading {
     ) throws(CloudStorageError) -> KnownContent {
         let began = ContinuousClock.now
         // The bytes may be newer than the description, or an error page in their place, and no hash would reveal that.
-        let isUnhashed = object.providerHash == nil && !storage.provider.storageType.reportsHashLate
+        let isUnhashed = object.providerHash == nil && !storage.provider.storageType.traits.reportsHashLate
         var isTooSlow = false
         var hasher = ContentHasher(for: storage.provider.storageType)
         var expectedBytes = object.sizeBytes

@@ -7,6 +7,7 @@ import Synchronization
 /// refresh` yields no refresh token, like Google's from the second consent on.
 struct FakeAccount: AccountProvider {
     var accountType: AccountType
+    let acceptsPasswords = false
     var exchanges = Exchanges()
 
     /// The exchanged codes and the revoked grants, and actions during these calls.

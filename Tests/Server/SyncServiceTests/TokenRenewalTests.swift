@@ -319,6 +319,7 @@ private final class RotatingProvider: AccountProvider {
     private let state = Mutex(State())
 
     var accountType: AccountType { .google }
+    var acceptsPasswords: Bool { false }
     /// The number of times that new tokens were issued.
     var calls: Int { state.withLock { $0.generation } }
 

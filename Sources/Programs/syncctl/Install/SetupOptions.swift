@@ -62,52 +62,7 @@ struct SetupOptions: ParsableArguments {
             valueName: "file"), completion: .file(extensions: ["json"]))
     var older: String?
 
-    @Option(help: ArgumentHelp("The server's Google OAuth client id.", valueName: "id"))
-    var googleClientId: String?
-    @Option(help: ArgumentHelp("File with its secret.", valueName: "file"), completion: .file())
-    var googleClientSecretFile: String?
-    @Option(help: ArgumentHelp("A Google OAuth client id of an app; can be repeated.", valueName: "id"))
-    var googleAppClientId: [String] = []
-    @Option(help: ArgumentHelp("The Dropbox app key.", valueName: "key"))
-    var dropboxAppKey: String?
-    @Option(help: ArgumentHelp("File with its secret.", valueName: "file"), completion: .file())
-    var dropboxAppSecretFile: String?
-    @Option(help: ArgumentHelp("The Microsoft application id.", valueName: "id"))
-    var microsoftClientId: String?
-    @Option(help: ArgumentHelp("File with its secret.", valueName: "file"), completion: .file())
-    var microsoftClientSecretFile: String?
-    @Option(help: ArgumentHelp("The Facebook app id.", valueName: "id"))
-    var facebookAppId: String?
-    @Option(help: ArgumentHelp("File with its secret.", valueName: "file"), completion: .file())
-    var facebookAppSecretFile: String?
-    @Option(help: ArgumentHelp("For Sign in with Apple: the app's identifier.", valueName: "id"))
-    var appleClientId: String?
-    @Option(help: ArgumentHelp("The Apple developer team.", valueName: "id"))
-    var appleTeamId: String?
-    @Option(help: ArgumentHelp("The name of the key for Sign in with Apple.", valueName: "id"))
-    var appleKeyId: String?
-    @Option(help: ArgumentHelp("That key, the .p8 file.", valueName: "file"), completion: .file())
-    var applePrivateKeyFile: String?
-    @Option(help: ArgumentHelp("For push through Apple: the developer team.", valueName: "id"))
-    var apnsTeamId: String?
-    @Option(help: ArgumentHelp("The name of the key for push.", valueName: "id"))
-    var apnsKeyId: String?
-    @Option(help: ArgumentHelp("The topic: the app's bundle identifier.", valueName: "id"))
-    var apnsTopic: String?
-    @Option(help: ArgumentHelp("That key, the .p8 file.", valueName: "file"), completion: .file())
-    var apnsPrivateKeyFile: String?
-    @Option(
-        help: ArgumentHelp("For push through Firebase: the service account, a JSON file.", valueName: "file"),
-        completion: .file())
-    var fcmServiceAccountFile: String?
-    @Option(help: ArgumentHelp("For push through Amazon's SNS: the access key's id.", valueName: "id"))
-    var snsAccessKeyId: String?
-    @Option(help: ArgumentHelp("File with its secret.", valueName: "file"), completion: .file())
-    var snsSecretKeyFile: String?
-    @Option(help: ArgumentHelp("The region, such as us-west-2.", valueName: "name"))
-    var snsRegion: String?
-    @Option(help: ArgumentHelp("The platform application in it.", valueName: "arn"))
-    var snsPlatformApplicationArn: String?
+    @OptionGroup var services: ServiceOptions
     @Option(
         help: ArgumentHelp(
             "Any setting of a provider or push service by its configuration key, such as FacebookClientId; for a "
@@ -156,34 +111,11 @@ struct SetupOptions: ParsableArguments {
             throw ValidationError("--trial excludes --certificate and --certbot.")
         }
         guard trial || !trustOnThisHost else { throw ValidationError("--trust-on-this-host requires --trial.") }
-        guard !sandbox || older == nil else { throw ValidationError("--sandbox has its own ids and secrets.") }
-        let companions: [(values: [String?], names: String)] = [
-            ([appleClientId, appleTeamId, appleKeyId], "--apple-client-id, --apple-team-id and --apple-key-id"),
-            ([apnsTeamId, apnsKeyId, apnsTopic], "--apns-team-id, --apns-key-id and --apns-topic"),
-            (
-                [snsAccessKeyId, snsRegion, snsPlatformApplicationArn],
-                "--sns-access-key-id, --sns-region and --sns-platform-application-arn"
-            ),
-        ]
-        for (values, names) in companions where Set(values.map { $0 == nil }).count > 1 {
-            throw ValidationError("\(names) require each other.")
-        }
-        let secrets = [
-            (googleClientId, googleClientSecretFile), (dropboxAppKey, dropboxAppSecretFile),
-            (microsoftClientId, microsoftClientSecretFile), (facebookAppId, facebookAppSecretFile),
-            (appleClientId, applePrivateKeyFile), (apnsKeyId, apnsPrivateKeyFile), (snsAccessKeyId, snsSecretKeyFile),
-        ]
         for text in set where Self.assignment(text) == nil {
             throw ValidationError("--set \(text): \(Self.objection(toAssignment: text))")
         }
-        guard
-            !sandbox
-                || set.isEmpty && fcmServiceAccountFile == nil && secrets.allSatisfy({ $0.0 == nil && $0.1 == nil })
-        else {
+        guard !sandbox || older == nil && set.isEmpty && services.isEmpty else {
             throw ValidationError("--sandbox has its own ids and secrets.")
-        }
-        guard secrets.allSatisfy({ $0.0 != nil || $0.1 == nil }) else {
-            throw ValidationError("A secret was given without its id.")
         }
     }
 
@@ -222,50 +154,14 @@ struct SetupOptions: ParsableArguments {
 
     /// The names by which the operator knows the answers, by the keys of the settings.
     var givers: [String: String] {
-        var givers = Dictionary(uniqueKeysWithValues: (texts + files).map { ($0.key, $0.option) })
-        givers["googleClientIds"] = "--google-app-client-id"
+        var givers = ServiceOptions.names
         for text in set { if let (setting, _) = Self.assignment(text) { givers[setting.key] = "--set \(setting.key)" } }
         return givers
     }
 
-    private typealias Given = (key: String, option: String, value: String?)
-
-    private var texts: [Given] {
-        [
-            ("GoogleServerClientId", "--google-client-id", googleClientId),
-            ("DropboxAppKey", "--dropbox-app-key", dropboxAppKey),
-            ("MicrosoftClientId", "--microsoft-client-id", microsoftClientId),
-            ("FacebookClientId", "--facebook-app-id", facebookAppId),
-            ("appleSignIn.clientId", "--apple-client-id", appleClientId),
-            ("appleSignIn.teamId", "--apple-team-id", appleTeamId),
-            ("appleSignIn.keyId", "--apple-key-id", appleKeyId), ("apns.teamId", "--apns-team-id", apnsTeamId),
-            ("apns.keyId", "--apns-key-id", apnsKeyId), ("apns.topic", "--apns-topic", apnsTopic),
-            ("awssns.accessKeyId", "--sns-access-key-id", snsAccessKeyId), ("awssns.region", "--sns-region", snsRegion),
-            ("awssns.platformApplicationArn", "--sns-platform-application-arn", snsPlatformApplicationArn),
-        ]
-    }
-
-    private var files: [Given] {
-        [
-            ("GoogleServerClientSecret", "--google-client-secret-file", googleClientSecretFile),
-            ("DropboxAppSecret", "--dropbox-app-secret-file", dropboxAppSecretFile),
-            ("MicrosoftClientSecret", "--microsoft-client-secret-file", microsoftClientSecretFile),
-            ("FacebookClientSecret", "--facebook-app-secret-file", facebookAppSecretFile),
-            ("appleSignIn.privateKey", "--apple-private-key-file", applePrivateKeyFile),
-            ("apns.privateKey", "--apns-private-key-file", apnsPrivateKeyFile),
-            ("fcm.serviceAccount", "--fcm-service-account-file", fcmServiceAccountFile),
-            ("awssns.secretKey", "--sns-secret-key-file", snsSecretKeyFile),
-        ]
-    }
-
     /// The settings that have their own options, and those given with `--set`.
     private var namedSettings: [String: SetupAnswers.Answer] {
-        var named: [String: SetupAnswers.Answer] = [:]
-        for (key, _, text) in texts { named[Self.known(key)] = text.map { .text($0) } }
-        if !googleAppClientId.isEmpty { named[Self.known("googleClientIds")] = .list(googleAppClientId) }
-        for (key, option, file) in files {
-            named[Self.known(key)] = file.map { .secret(.file($0, givenBy: "\(option) (\(key))")) }
-        }
+        var named = services.answers
         for text in set {
             guard let (setting, value) = Self.assignment(text), let question = setting.question else { continue }
             named[setting.key] = SetupAnswers.Answer(value, to: question, givenBy: "--set \(setting.key)")
@@ -297,12 +193,6 @@ struct SetupOptions: ParsableArguments {
         }
         return key == meant
             ? "it must be \(key)=VALUE" : "there is no setting \(key); did you mean \(meant)?"
-    }
-
-    /// The key of an option; it must be the key of a setting.
-    private static func known(_ key: String) -> String {
-        precondition(settings.contains { $0.key == key }, "\(key) is not a setting that setup asks for")
-        return key
     }
 
     /// The settings that `--set` accepts.

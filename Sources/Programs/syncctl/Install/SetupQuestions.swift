@@ -169,7 +169,7 @@ struct SetupQuestions {
             Output.write(["Which accounts can people sign in with? An empty answer skips a provider."])
             for offer in Company.signIns { try ask(offer.settings, &answers) }
             if answers.hasStorage { return }
-            let names = Company.signIns.filter { $0.makeStorage != nil }.map(\.accountType.rawValue)
+            let names = Company.signIns.filter { $0.storage != nil }.map(\.accountType.rawValue)
             Output.write(["At least one provider with storage is required: \(names.joined(separator: ", "))."])
         }
     }

@@ -79,7 +79,7 @@ struct Try: ParsableCommand {
         ).credentials(from: credentials)
         CurlLibrary.initialize()
         var subject = ProviderTrial.Subject(
-            company: provider.name, account: account, storage: offer.makeStorage?(values), guide: offer.trial,
+            company: provider.name, account: account, storage: offer.storage?.make(values), guide: offer.trial,
             credentials: given, transport: CurlSenderPool(routing: Routing(configuration.sandbox)).transport)
         subject.patience = .seconds(patience)
         subject.keepsGrant = keepsGrant

@@ -120,7 +120,7 @@ public struct SetupAnswers: Sendable, Equatable {
     public func has(_ settings: [Setting]) -> Bool { settings.contains { self.settings[$0.key] != nil } }
 
     /// Whether there is an account type with storage.
-    public var hasStorage: Bool { Company.signIns.contains { $0.makeStorage != nil && has($0.settings) } }
+    public var hasStorage: Bool { Company.signIns.contains { $0.storage != nil && has($0.settings) } }
 
     /// The database account of a role.
     public func databaseUser(ofRole role: String) -> String { "\(databaseUser)_\(role)" }

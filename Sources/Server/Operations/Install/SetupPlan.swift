@@ -198,7 +198,7 @@ extension SetupPlan {
             return planChanges(answers, present, formerHost: host.site.flatMap { SitePresence($0).host })
         }
         if !answers.hasStorage {
-            let names = Company.all.filter { $0.signIn?.makeStorage != nil }.map(\.name)
+            let names = Company.all.filter { $0.signIn?.storage != nil }.map(\.name)
             obstacles.append(
                 "at least one of \(names.dropLast().joined(separator: ", ")) and \(names.last ?? "") is required, for "
                     + "storage"

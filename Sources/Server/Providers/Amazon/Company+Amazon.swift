@@ -38,12 +38,16 @@ private enum SNSSettings {
     static let accessKeyID = Setting.required(
         "awssns.accessKeyId",
         SetupQuestion(
-            "Push through Amazon SNS, as older servers do: the access key ID", form: .awsAccessKeyID))
+            "Push through Amazon SNS, as older servers do: the access key ID", form: .awsAccessKeyID,
+            option: SetupOption("sns-access-key-id", "id", "For push through Amazon's SNS: the access key's id.")))
     /// The api role registers devices; only the jobs role sends notifications.
     static let secretKey = Setting.secret(
-        "awssns.secretKey", readers: [.api, .jobs], .secret(fileName: "aws-secret-key"))
+        "awssns.secretKey", readers: [.api, .jobs], .secret(fileName: "aws-secret-key", option: "sns-secret-key-file"))
     static let region = Setting.required(
-        "awssns.region", SetupQuestion("Amazon: the region", form: .any(example: "us-west-2")),
+        "awssns.region",
+        SetupQuestion(
+            "Amazon: the region", form: .any(example: "us-west-2"),
+            option: SetupOption("sns-region", "name", "The region, such as us-west-2.")),
         objection: { text in
             let isName = text.utf8.allSatisfy {
                 ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || (0x30...0x39).contains($0) || $0 == 0x2D
@@ -54,7 +58,8 @@ private enum SNSSettings {
         "awssns.platformApplicationArn",
         SetupQuestion(
             "Amazon: the platform application's ARN",
-            form: .any(example: "arn:aws:sns:us-west-2:123456789012:app/APNS/MyApp")),
+            form: .any(example: "arn:aws:sns:us-west-2:123456789012:app/APNS/MyApp"),
+            option: SetupOption("sns-platform-application-arn", "arn", "The platform application in it.")),
         objection: { text in
             region(ofARN: text) == nil
                 ? "must be the ARN of a platform application, such as "

@@ -63,6 +63,7 @@ public struct AppleAccount: AccountProvider {
     }
 
     public var accountType: AccountType { .appleSignIn }
+    public var acceptsPasswords: Bool { false }
 
     public func verify(
         _ presented: PresentedCredentials, through client: AccountClient

@@ -61,32 +61,54 @@ extension ExternalService {
 private enum SignInWithAppleSettings {
     /// The app's bundle identifier.
     static let clientID = Setting.required(
-        "appleSignIn.clientId", SetupQuestion("Sign in with Apple: the app's identifier", form: .appleIdentifier))
+        "appleSignIn.clientId",
+        SetupQuestion(
+            "Sign in with Apple: the app's identifier", form: .appleIdentifier,
+            option: SetupOption("apple-client-id", "id", "For Sign in with Apple: the app's identifier.")))
     /// Services IDs for Android and the web, and bundle identifiers of the team's other apps.
     static let otherClientIDs = Setting("appleSignIn.otherClientIds", .texts)
     static let teamID = Setting.required(
-        "appleSignIn.teamId", SetupQuestion("Apple: the team ID", form: .appleTenCharacters))
+        "appleSignIn.teamId",
+        SetupQuestion(
+            "Apple: the team ID", form: .appleTenCharacters,
+            option: SetupOption("apple-team-id", "id", "The Apple developer team.")))
     static let keyID = Setting.required(
-        "appleSignIn.keyId", SetupQuestion("Apple: the key ID", form: .appleTenCharacters))
+        "appleSignIn.keyId",
+        SetupQuestion(
+            "Apple: the key ID", form: .appleTenCharacters,
+            option: SetupOption("apple-key-id", "id", "The name of the key for Sign in with Apple.")))
     static let privateKey = Setting.secret(
         "appleSignIn.privateKey",
-        SetupQuestion("Apple: the key file (.p8)", .file(fileName: "apple-private-key")), objection: p8Objection)
+        SetupQuestion(
+            "Apple: the key file (.p8)", .file(fileName: "apple-private-key"),
+            option: .file("apple-private-key-file", "That key, the .p8 file.")), objection: p8Objection)
     /// Older servers' files contain an empty string if no redirect URI is used.
     static let redirectURI = Setting("appleSignIn.redirectURI", .text)
 }
 
 private enum APNsSettings {
     static let teamID = Setting.required(
-        "apns.teamId", SetupQuestion("Push through Apple: the team ID", form: .appleTenCharacters))
+        "apns.teamId",
+        SetupQuestion(
+            "Push through Apple: the team ID", form: .appleTenCharacters,
+            option: SetupOption("apns-team-id", "id", "For push through Apple: the developer team.")))
     static let keyID = Setting.required(
-        "apns.keyId", SetupQuestion("Apple: the ID of the push key", form: .appleTenCharacters))
+        "apns.keyId",
+        SetupQuestion(
+            "Apple: the ID of the push key", form: .appleTenCharacters,
+            option: SetupOption("apns-key-id", "id", "The name of the key for push.")))
     static let privateKey = Setting.secret(
         "apns.privateKey", readers: [.jobs],
-        SetupQuestion("Apple: the file of the push key (.p8)", .file(fileName: "apns-private-key")),
+        SetupQuestion(
+            "Apple: the file of the push key (.p8)", .file(fileName: "apns-private-key"),
+            option: .file("apns-private-key-file", "That key, the .p8 file.")),
         objection: p8Objection)
     /// The app's bundle identifier.
     static let topic = Setting.required(
-        "apns.topic", SetupQuestion("Apple: the app's bundle identifier", form: .appleIdentifier))
+        "apns.topic",
+        SetupQuestion(
+            "Apple: the app's bundle identifier", form: .appleIdentifier,
+            option: SetupOption("apns-topic", "id", "The topic: the app's bundle identifier.")))
     /// Bundle identifiers of the team's other apps.
     static let otherTopics = Setting("apns.otherTopics", .texts)
     /// The environment of devices that have not reported their own.

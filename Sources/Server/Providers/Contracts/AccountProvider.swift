@@ -4,6 +4,9 @@ public import SyncProtocol
 public protocol AccountProvider: Sendable {
     var accountType: AccountType { get }
 
+    /// Whether the presented access token may be a password or a secret key, which may contain any characters.
+    var acceptsPasswords: Bool { get }
+
     /// Asks the provider to whom the presented token belongs, and verifies that it was issued for our app.
     /// - Throws: ``AccountError/rejected``, or an error that means that the provider could not be asked.
     func verify(

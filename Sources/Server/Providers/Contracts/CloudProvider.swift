@@ -153,19 +153,6 @@ public struct StoredObject: Equatable, Sendable {
     }
 }
 
-extension CloudStorageType {
-    /// Whether the provider's own hash is the checksum that clients compare; if not, the bytes must be read to compute
-    /// that checksum.
-    public var reportsCheckSum: Bool { self != .microsoft && self != .webDAV }
-
-    /// Whether the provider may report no hash for an object uploaded by others, although it reports one for ours. In
-    /// that case, the bytes must be read to compute it.
-    public var mayReportNoHash: Bool { self == .s3 }
-
-    /// Whether the provider may report its hash only some time after an upload.
-    public var reportsHashLate: Bool { self == .microsoft }
-}
-
 /// Operations that people perform in their own storage without the server, through the same interface and with the same
 /// tokens.
 ///

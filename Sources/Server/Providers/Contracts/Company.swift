@@ -39,34 +39,85 @@ public struct SignInOffer: Sendable {
     public typealias AccountMaker =
         @Sendable (_ values: SettingValues, _ now: @escaping @Sendable () -> Date) -> (any AccountProvider)?
 
-    /// Creates the storage from the relevant part of the configuration.
-    public typealias StorageMaker = @Sendable (_ values: SettingValues) -> any CloudProvider
-
     public let accountType: AccountType
     public let settings: [Setting]
     /// Finds settings that contradict each other.
     public let objections: SettingObjections
     /// Returns `nil` if the values cannot be used; in that case their settings have raised objections.
     public let makeAccount: AccountMaker
-    /// Creates the storage of the accounts; `nil` for accounts without storage.
-    public let makeStorage: StorageMaker?
+    /// The storage that the accounts include; `nil` for accounts without storage.
+    public let storage: StorageOffer?
     /// How an operator tests the accounts.
     public let trial: TrialGuide
 
     init(
         _ accountType: AccountType, settings: [Setting], objections: @escaping SettingObjections = { _ in [] },
-        trial: TrialGuide, storage: StorageMaker? = nil, account: @escaping AccountMaker
+        trial: TrialGuide, storage: StorageOffer? = nil, account: @escaping AccountMaker
     ) {
         self.accountType = accountType
         self.settings = settings
         self.objections = objections
         self.trial = trial
-        makeStorage = storage
+        self.storage = storage
         makeAccount = account
     }
 
     /// The setting that enables it.
     public var enablingKey: String { "allowedSignInTypes.\(accountType.rawValue)" }
+}
+
+/// The storage of a company's accounts.
+public struct StorageOffer: Sendable {
+    /// Creates the storage from the relevant part of the configuration.
+    public typealias Maker = @Sendable (_ values: SettingValues) -> any CloudProvider
+
+    public let traits: StorageTraits
+    public let make: Maker
+}
+
+/// The properties of a storage on which code for all storages depends. The initializer has no defaults: a new storage
+/// states each of them.
+public struct StorageTraits: Sendable {
+    /// The hash that a provider computes of an object.
+    public enum ProviderHash: Sendable {
+        /// The checksum that clients compare; therefore it is known before an upload.
+        case checkSum
+        /// OneDrive's quickXorHash, which is known once all bytes have been read.
+        case quickXor
+    }
+
+    /// The provider's own hash, in the storages that report one.
+    public let providerHash: ProviderHash
+    /// Whether the provider reports the checksum that clients compare; if not, the bytes must be read to compute that
+    /// checksum.
+    public let reportsCheckSum: Bool
+    /// Whether the provider may report no hash for an object uploaded by others, although it reports one for ours. In
+    /// that case, the bytes must be read to compute it.
+    public let mayReportNoHash: Bool
+    /// Whether the provider may report its hash only some time after an upload.
+    public let reportsHashLate: Bool
+    /// Whether the provider reports the free space of every storage, except that of some organizations.
+    public let reportsFreeBytes: Bool
+    /// Whether the storage is on a server that its owner names, which may be arbitrarily slow.
+    public let isNamedByPerson: Bool
+}
+
+extension CloudStorageType {
+    /// The traits that the company of this storage states.
+    public var traits: StorageTraits {
+        guard let traits = Self.statedTraits[self] else {
+            preconditionFailure("no company in Company.all offers the storage \(rawValue)")
+        }
+        return traits
+    }
+
+    private static let statedTraits: [CloudStorageType: StorageTraits] = {
+        var traits: [CloudStorageType: StorageTraits] = [:]
+        for offer in Company.signIns {
+            if let type = offer.accountType.cloudStorageType { traits[type] = offer.storage?.traits }
+        }
+        return traits
+    }()
 }
 
 /// Push through a company's service.

@@ -89,17 +89,26 @@ public struct SetupQuestion: Sendable {
     public let form: AnswerForm?
     /// The value for the sandbox's well-known registrations; `nil` if there is none.
     public let sandboxValue: String?
+    /// The option for the answer; `nil` if only `--set` gives it.
+    public let option: SetupOption?
 
-    public init(_ text: String, _ answer: Answer = .typed, form: AnswerForm? = nil, sandbox: String? = nil) {
+    public init(
+        _ text: String, _ answer: Answer = .typed, form: AnswerForm? = nil, sandbox: String? = nil,
+        option: SetupOption? = nil
+    ) {
         self.text = text
         self.answer = answer
         self.form = form
         sandboxValue = sandbox
+        self.option = option
     }
 
     /// Asks for the secret that belongs to the previous value.
-    public static func secret(fileName: String, sandbox: String? = nil) -> SetupQuestion {
-        SetupQuestion("  Its secret (hidden)", .hidden(fileName: fileName), sandbox: sandbox)
+    /// - Parameter option: the name of the option for the file that contains it.
+    public static func secret(fileName: String, sandbox: String? = nil, option: String? = nil) -> SetupQuestion {
+        SetupQuestion(
+            "  Its secret (hidden)", .hidden(fileName: fileName), sandbox: sandbox,
+            option: option.map { SetupOption.file($0, "File with its secret.") })
     }
 
     /// The name of the secret's file below `/etc/syncd/secrets`; `nil` if the answer is not a secret.
@@ -109,6 +118,24 @@ public struct SetupQuestion: Sendable {
         case .typed, .list: nil
         }
     }
+}
+
+/// An option of `syncctl setup` for the answer to a question.
+public struct SetupOption: Sendable {
+    /// The name without the dashes.
+    public let name: String
+    /// The placeholder of the value in the help.
+    public let valueName: String
+    public let help: String
+
+    init(_ name: String, _ valueName: String, _ help: String) {
+        self.name = name
+        self.valueName = valueName
+        self.help = help
+    }
+
+    /// An option for the file that contains a secret.
+    static func file(_ name: String, _ help: String) -> SetupOption { SetupOption(name, "file", help) }
 }
 
 /// The form of a company's IDs; `syncctl setup` uses it to recognize an answer to a different question.

@@ -17,7 +17,11 @@ extension Company {
                     scopes: ["account_info.read", "files.metadata.read", "files.content.read", "files.content.write"],
                     parameters: [("token_access_type", "offline")], showsCode: true),
                 tokensNameTheirApp: false),
-            storage: { _ in Dropbox() },
+            storage: StorageOffer(
+                traits: StorageTraits(
+                    providerHash: .checkSum, reportsCheckSum: true, mayReportNoHash: false,
+                    reportsHashLate: false, reportsFreeBytes: true, isNamedByPerson: false),
+                make: { _ in Dropbox() }),
             account: { values, _ in
                 DropboxAccount(
                     appKey: values.text(DropboxSettings.appKey),
@@ -39,9 +43,13 @@ extension ExternalService {
 private enum DropboxSettings {
     static let appKey = Setting.required(
         "DropboxAppKey",
-        SetupQuestion("Dropbox: the app key", form: .dropboxAppKey, sandbox: "sandboxdropboxkey"))
+        SetupQuestion(
+            "Dropbox: the app key", form: .dropboxAppKey, sandbox: "sandboxdropboxkey",
+            option: SetupOption("dropbox-app-key", "key", "The Dropbox app key.")))
     static let appSecret = Setting.secret(
-        "DropboxAppSecret", .secret(fileName: "dropbox-app-secret", sandbox: "sandbox-dropbox-secret"))
+        "DropboxAppSecret",
+        .secret(
+            fileName: "dropbox-app-secret", sandbox: "sandbox-dropbox-secret", option: "dropbox-app-secret-file"))
     /// For callers that request codes without naming a redirect URI.
     static let redirectURI = Setting("DropboxRedirectURI", .redirectURI)
     /// Whether a token without a code suffices.

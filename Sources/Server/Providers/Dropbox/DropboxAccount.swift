@@ -27,6 +27,7 @@ public struct DropboxAccount: AccountProvider {
     }
 
     public var accountType: AccountType { .dropbox }
+    public var acceptsPasswords: Bool { false }
 
     public var requiresCode: Bool { !allowsBareTokens }
 

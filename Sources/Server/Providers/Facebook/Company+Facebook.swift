@@ -26,11 +26,15 @@ extension ExternalService {
 private enum FacebookSettings {
     static let appID = Setting.required(
         "FacebookClientId",
-        SetupQuestion("Facebook: the app ID", form: .facebookAppID, sandbox: "123456789012345"))
+        SetupQuestion(
+            "Facebook: the app ID", form: .facebookAppID, sandbox: "123456789012345",
+            option: SetupOption("facebook-app-id", "id", "The Facebook app id.")))
     /// The jobs role does not need it, because it signs nobody in.
     static let appSecret = Setting.secret(
         "FacebookClientSecret", readers: [.api, .transfer],
-        .secret(fileName: "facebook-client-secret", sandbox: "sandbox-facebook-secret"))
+        .secret(
+            fileName: "facebook-client-secret", sandbox: "sandbox-facebook-secret",
+            option: "facebook-app-secret-file"))
     /// The version of the Graph API, such as `v25.0`.
     static let graphVersion = Setting("facebookGraphVersion", .text)
 }

@@ -41,6 +41,7 @@ public struct FacebookAccount: AccountProvider {
     }
 
     public var accountType: AccountType { .facebook }
+    public var acceptsPasswords: Bool { false }
 
     public func verify(
         _ presented: PresentedCredentials, through client: AccountClient

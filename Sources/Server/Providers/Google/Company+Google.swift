@@ -15,7 +15,11 @@ extension Company {
                     // Google issues a refresh token only with the first consent, or when the person is asked again.
                     parameters: [("access_type", "offline"), ("prompt", "consent")]),
                 tokensNameTheirApp: true),
-            storage: { _ in GoogleDrive() },
+            storage: StorageOffer(
+                traits: StorageTraits(
+                    providerHash: .checkSum, reportsCheckSum: true, mayReportNoHash: false,
+                    reportsHashLate: false, reportsFreeBytes: true, isNamedByPerson: false),
+                make: { _ in GoogleDrive() }),
             account: { values, _ in
                 GoogleAccount(
                     clientID: values.text(GoogleSettings.clientID),
@@ -50,20 +54,26 @@ private enum GoogleSettings {
         "GoogleServerClientId",
         SetupQuestion(
             "Google: the server's OAuth client ID", form: .googleClientID,
-            sandbox: "1234567890-server.apps.googleusercontent.com"))
+            sandbox: "1234567890-server.apps.googleusercontent.com",
+            option: SetupOption("google-client-id", "id", "The server's Google OAuth client id.")))
     static let clientSecret = Setting.secret(
         "GoogleServerClientSecret",
-        .secret(fileName: "google-client-secret", sandbox: "sandbox-google-secret"))
+        .secret(
+            fileName: "google-client-secret", sandbox: "sandbox-google-secret", option: "google-client-secret-file"))
     static let appClientIDs = Setting(
         "googleClientIds", .texts,
         question: SetupQuestion(
             "Google: client IDs of apps in other projects, separated by blanks", .list,
-            form: .googleClientID, sandbox: "1234567890-ios.apps.googleusercontent.com"))
+            form: .googleClientID, sandbox: "1234567890-ios.apps.googleusercontent.com",
+            option: SetupOption(
+                "google-app-client-id", "id", "A Google OAuth client id of an app; can be repeated.")))
     /// JSON as issued by Google's console.
     static let serviceAccount = Setting.secret(
         "fcm.serviceAccount", readers: [.jobs],
         SetupQuestion(
-            "Push through Firebase: the file of the service account (JSON)", .file(fileName: "fcm-service-account")),
+            "Push through Firebase: the file of the service account (JSON)", .file(fileName: "fcm-service-account"),
+            option: .file(
+                "fcm-service-account-file", "For push through Firebase: the service account, a JSON file.")),
         objection: { text in
             do throws(ServiceAccount.Unusable) {
                 _ = try ServiceAccount(json: text)

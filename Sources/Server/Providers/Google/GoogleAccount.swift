@@ -29,6 +29,7 @@ public struct GoogleAccount: AccountProvider {
     }
 
     public var accountType: AccountType { .google }
+    public var acceptsPasswords: Bool { false }
 
     /// `userinfo` identifies the person but accepts tokens issued for any app; `tokeninfo` identifies the app.
     public func verify(

@@ -20,7 +20,11 @@ extension Company {
                         "https://graph.microsoft.com/Files.ReadWrite.AppFolder",
                     ]),
                 tokensNameTheirApp: true),
-            storage: { _ in OneDrive() },
+            storage: StorageOffer(
+                traits: StorageTraits(
+                    providerHash: .quickXor, reportsCheckSum: false, mayReportNoHash: false,
+                    reportsHashLate: true, reportsFreeBytes: true, isNamedByPerson: false),
+                make: { _ in OneDrive() }),
             account: { values, _ in
                 MicrosoftAccount(
                     clientID: values.text(MicrosoftSettings.clientID),
@@ -46,10 +50,13 @@ private enum MicrosoftSettings {
         "MicrosoftClientId",
         SetupQuestion(
             "Microsoft: the application ID", form: .microsoftApplicationID,
-            sandbox: "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e"))
+            sandbox: "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e",
+            option: SetupOption("microsoft-client-id", "id", "The Microsoft application id.")))
     static let clientSecret = Setting.secret(
         "MicrosoftClientSecret",
-        .secret(fileName: "microsoft-client-secret", sandbox: "sandbox~microsoft+secret/="))
+        .secret(
+            fileName: "microsoft-client-secret", sandbox: "sandbox~microsoft+secret/=",
+            option: "microsoft-client-secret-file"))
     /// For callers that request codes without naming a redirect URI.
     static let redirectURI = Setting("MicrosoftRedirectURI", .redirectURI)
     /// Whether ID tokens are exchanged.

@@ -50,6 +50,7 @@ public struct MicrosoftAccount: AccountProvider {
     }
 
     public var accountType: AccountType { .microsoft }
+    public var acceptsPasswords: Bool { false }
 
     /// The ID token proves that the person signed in to our app, and Graph returns the identifier that identifies them
     /// for us. Both must belong to the same person; otherwise any access token would suffice.

@@ -15,7 +15,11 @@ extension Company {
                 TrialGuide.Question(.detail("accessKeyID"), "Access key ID: "),
                 TrialGuide.Question(.accessToken, "Its secret (hidden): "),
             ]),
-            storage: { values in S3(servers: NamedServers(S3Settings.servers, values)) },
+            storage: StorageOffer(
+                traits: StorageTraits(
+                    providerHash: .checkSum, reportsCheckSum: true, mayReportNoHash: true,
+                    reportsHashLate: false, reportsFreeBytes: false, isNamedByPerson: true),
+                make: { values in S3(servers: NamedServers(S3Settings.servers, values)) }),
             account: { values, _ in S3Account(servers: NamedServers(S3Settings.servers, values)) }))
 }
 

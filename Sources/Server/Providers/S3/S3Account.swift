@@ -24,6 +24,7 @@ public struct S3Account: AccountProvider {
     }
 
     public var accountType: AccountType { .s3 }
+    public var acceptsPasswords: Bool { true }
 
     /// Lists the bucket, and begins and aborts an upload, which leaves no object behind.
     ///

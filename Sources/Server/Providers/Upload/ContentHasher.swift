@@ -90,7 +90,11 @@ public struct ContentHasher: Sendable {
     /// - Parameter storageType: the destination of the bytes.
     public init(for storageType: CloudStorageType) {
         checkSum = CheckSumHasher(for: storageType)
-        quickXor = storageType == .microsoft ? QuickXorHash() : nil
+        quickXor =
+            switch storageType.traits.providerHash {
+            case .checkSum: nil
+            case .quickXor: QuickXorHash()
+            }
     }
 
     /// Continues a computation.

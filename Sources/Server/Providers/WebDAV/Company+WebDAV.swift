@@ -18,7 +18,11 @@ extension Company {
                     TrialGuide.Question(.detail("user"), "User (empty for a bearer token): ", isOptional: true),
                     TrialGuide.Question(.accessToken, "Password, preferably an app password (hidden): "),
                 ], renews: true),
-            storage: { values in WebDAV(servers: NamedServers(WebDAVSettings.servers, values)) },
+            storage: StorageOffer(
+                traits: StorageTraits(
+                    providerHash: .checkSum, reportsCheckSum: false, mayReportNoHash: false,
+                    reportsHashLate: false, reportsFreeBytes: false, isNamedByPerson: true),
+                make: { values in WebDAV(servers: NamedServers(WebDAVSettings.servers, values)) }),
             account: { values, now in
                 WebDAVAccount(
                     servers: NamedServers(WebDAVSettings.servers, values), oauth: WebDAVSettings.oauthClient(values),

@@ -33,6 +33,7 @@ public struct WebDAVAccount: PasswordAccounts {
     }
 
     public var accountType: AccountType { .webDAV }
+    public var acceptsPasswords: Bool { true }
 
     public func verify(
         _ presented: PresentedCredentials, through client: AccountClient

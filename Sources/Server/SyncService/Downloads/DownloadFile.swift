@@ -94,7 +94,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
     private func describe(
         _ file: FileRecord, in storage: UserStorage, _ context: RequestContext
     ) -> PendingDescription? {
-        guard let objectID = file.objectID, file.owningUser.storageType.reportsCheckSum else { return nil }
+        guard let objectID = file.objectID, file.owningUser.storageType.traits.reportsCheckSum else { return nil }
         return try? PendingDescription(of: objectID, in: storage, on: context.services.background)
     }
 

@@ -166,7 +166,7 @@ final class DownloadStream {
     /// file is copied with its date. A result counts once two readings of the whole object agree.
     private func reconsider(_ verdict: DownloadVerifier.Verdict) {
         let owner = file.owningUser
-        guard !owner.storageType.reportsCheckSum || object.providerHash == nil else { return }
+        guard !owner.storageType.traits.reportsCheckSum || object.providerHash == nil else { return }
         do {
             if received == lengthBytes, case .wrong(let hashes?) = verdict,
                 hashes.providerHash == object.providerHash ?? file.providerHash

@@ -40,7 +40,7 @@ struct PresentContents {
     static func described(by object: StoredObject, as file: FileRecord) -> PresentContents? {
         if let unchanged = unchanged(of: object, as: file) { return unchanged }
         let storageType = file.owningUser.storageType
-        guard storageType.reportsCheckSum, let hash = object.providerHash,
+        guard storageType.traits.reportsCheckSum, let hash = object.providerHash,
             let present = CheckSum(hash)?.canonical(as: storageType.checkSumFlavour)
         else { return nil }
         return PresentContents(present, of: object, as: file)
@@ -54,7 +54,7 @@ struct PresentContents {
     ) throws -> PresentContents {
         if let described = described(by: object, as: file) { return described }
         let storageType = file.owningUser.storageType
-        guard !storageType.reportsCheckSum || storageType.mayReportNoHash else {
+        guard !storageType.traits.reportsCheckSum || storageType.traits.mayReportNoHash else {
             throw CloudStorageError.unavailable(detail: "the provider does not report the object's hash")
         }
         return PresentContents(

@@ -192,7 +192,7 @@ struct CloudWork: Sendable {
     ) throws {
         do {
             let object = try storage.provider.describe(objectID: objectID, in: storage.access)
-            let isLate = object.providerHash == nil && owner.storageType.reportsHashLate
+            let isLate = object.providerHash == nil && owner.storageType.traits.reportsHashLate
             guard !isLate || item.attempts >= OutboxWorker.maximumAttempts else {
                 throw CloudStorageError.unavailable(detail: "the provider has no hash yet")
             }
@@ -255,15 +255,10 @@ public final class ReadingSlots: Sendable {
     func run<Result>(
         for owner: OwningUser, _ body: () throws(CloudStorageError) -> Result
     ) throws(CloudStorageError) -> Result {
-        guard owner.storageType.isNamedByPerson else { return try body() }
+        guard owner.storageType.traits.isNamedByPerson else { return try body() }
         let isFree = owners.withLock { $0.count < count && $0.insert(owner.userID).inserted }
         guard isFree else { throw .unavailable(detail: "other objects are being read") }
         defer { owners.withLock { _ = $0.remove(owner.userID) } }
         return try body()
     }
-}
-
-extension CloudStorageType {
-    /// Whether the storage is on a server named by its owner.
-    fileprivate var isNamedByPerson: Bool { self == .webDAV || self == .s3 }
 }

@@ -67,7 +67,7 @@ extension RequestContext {
             throw Refusal(.signInTypeNotAllowed)
         }
         let presented = PresentedCredentials(
-            accountType: type, accessToken: try Self.accessToken(in: headerValue, of: type),
+            accountType: type, accessToken: try Self.accessToken(in: headerValue, for: account),
             authorizationCode: head.header(.authorizationCode) ?? head.header(.googleServerAuthCode),
             redirectURI: head.header(.redirectURI),
             codeVerifier: head.header(.codeVerifier).flatMap { CodeVerifier($0) },
@@ -79,8 +79,10 @@ extension RequestContext {
     /// The token in a header's value, even if both spellings have arrived: nginx 1.23 and later joins their values with
     /// a comma and a space; earlier releases pass on the first. No token contains these characters, but a password or a
     /// secret key may.
-    private static func accessToken(in value: String, of type: AccountType) throws(Refusal) -> String {
-        guard type != .webDAV, type != .s3 else { return value }
+    private static func accessToken(
+        in value: String, for account: any AccountProvider
+    ) throws(Refusal) -> String {
+        guard !account.acceptsPasswords else { return value }
         let tokens = value.split(separator: ", ", omittingEmptySubsequences: false)
         guard tokens.allSatisfy({ $0 == tokens[0] }) else {
             throw Refusal(.malformedHeader, "access_token and access-token are different; send one of them")

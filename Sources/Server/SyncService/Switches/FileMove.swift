@@ -65,7 +65,7 @@ struct FileMove {
         }
         guard let object else { throw MoveSourceFailure(cause: .notFound) }
         if let hash = object.providerHash, let known = former.providerHash ?? former.checkSum?.rawValue,
-            former.providerHash != nil || former.owningUser.storageType.reportsCheckSum, hash != known
+            former.providerHash != nil || former.owningUser.storageType.traits.reportsCheckSum, hash != known
         {
             throw Refusal(.contentMismatch)
         }
@@ -76,7 +76,7 @@ struct FileMove {
     /// what the former provider reports.
     private func identity(_ object: StoredObject, _ sha256: [UInt8]?) -> ContentIdentity {
         let reported =
-            former.owningUser.storageType.reportsCheckSum ? object.providerHash.flatMap { CheckSum($0) } : nil
+            former.owningUser.storageType.traits.reportsCheckSum ? object.providerHash.flatMap { CheckSum($0) } : nil
         return ContentIdentity(
             checkSum: former.checkSum
                 ?? reported?.canonical(as: former.owningUser.storageType.checkSumFlavour),
@@ -96,7 +96,7 @@ struct FileMove {
     private func prepare(_ bytes: MoveSource, _ object: StoredObject) throws -> Prepared {
         let sha256 = try intents.store.withSession { try $0.sha256(of: content.fileUUID, in: content.groupID) }
         let isSmall = bytes.lengthBytes <= Int64(bytes.windowBytes)
-        if !isSmall, owner.storageType == .microsoft { return .inParts(hash: nil, sha256: sha256) }
+        if !isSmall, owner.storageType.traits.providerHash != .checkSum { return .inParts(hash: nil, sha256: sha256) }
         if !isSmall, let known = former.checkSum?.canonical(as: owner.storageType.checkSumFlavour) {
             return .inParts(hash: known.rawValue, sha256: sha256)
         }

@@ -147,8 +147,8 @@ struct DownloadVerifier {
     ) {
         self.announced = announced
         let reported = object.providerHash.flatMap { CheckSum($0)?.canonical(as: storageType.checkSumFlavour) }
-        if prefersSHA256, storageType.checkSumFlavour == .md5, storageType.reportsCheckSum, reported == announced,
-            let expected = object.sha256
+        if prefersSHA256, storageType.checkSumFlavour == .md5, storageType.traits.reportsCheckSum,
+            reported == announced, let expected = object.sha256
         {
             computation = .sha256(StorableDigest(.sha256), expected: expected)
         } else {

@@ -40,7 +40,7 @@ struct DirectUploadStart {
     }
 
     /// Whether the hash that the storage will report has been announced.
-    private var canBeVerified: Bool { plan.owner.storageType.reportsCheckSum || request.storageHash != nil }
+    private var canBeVerified: Bool { plan.owner.storageType.traits.reportsCheckSum || request.storageHash != nil }
 
     private var mimeType: String { request.upload.mimeType.rawValue }
 
@@ -188,7 +188,7 @@ struct DirectUploadCheck {
         guard let expected = checkSum.canonical(as: owner.storageType.checkSumFlavour) else {
             throw Refusal(.checksumMismatch)
         }
-        guard let announced = owner.storageType.reportsCheckSum ? expected.rawValue : storageHash?.queryText,
+        guard let announced = owner.storageType.traits.reportsCheckSum ? expected.rawValue : storageHash?.queryText,
             let provider = storage.provider as? any DirectUploads, let object = try hashedObject(provider)
         else { throw Refusal.uploadOffsetMismatch(current: upload.progress.storedBytes) }
         // A wrong length needs no hash.

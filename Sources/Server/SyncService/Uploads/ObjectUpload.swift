@@ -220,7 +220,9 @@ final class UploadIntent {
         guard try session.completeIntent(item, at: accountEpoch, by: leaseOwner) else {
             throw Refusal(.uploadConflict)
         }
-        if content.providerHash == nil, content.owningUser.storageType.reportsHashLate, let id = content.objectID {
+        if content.providerHash == nil, content.owningUser.storageType.traits.reportsHashLate,
+            let id = content.objectID
+        {
             let now = keeper.now()
             try session.addHashing(
                 of: id, in: content.owningUser,

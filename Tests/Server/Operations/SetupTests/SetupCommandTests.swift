@@ -359,7 +359,10 @@ struct SetupCommandTests {
     func usage() throws {
         #expect(try host.setUp(["--sandbox"]).status == 64)
         #expect(try host.setUp(["--sandbox"] + host.pushOptions(), account: nil).status == 64)
-        #expect(try host.setUp(["--apns-key-id", "K"]).status == 64)
+        #expect(try host.setUp(["--sandbox", "--google-app-client-id", "1"], account: nil).status == 64)
+        let incomplete = try host.setUp(["--apns-key-id", "K"])
+        #expect(incomplete.status == 64)
+        #expect(incomplete.output.contains("--apns-team-id, --apns-key-id and --apns-topic require each other."))
         #expect(try host.setUp(["--sns-secret-key-file", "/root/aws"]).status == 64)
         #expect(try host.setUp(["--set", "FacebookClientID=1"]).status == 64)
         #expect(try host.setUp(["--sandbox", "--set", "FacebookClientId=1"], account: nil).status == 64)
@@ -371,5 +374,15 @@ struct SetupCommandTests {
         for option in ["--host", "--certificate", "--sandbox", "--existing-database", "--unattended", "--dry-run"] {
             #expect(help.output.contains(option))
         }
+        let services = /\n  --((google|dropbox|microsoft|facebook|apple|fcm|apns|sns)-[a-z-]+) </
+        #expect(
+            help.output.matches(of: services).map { String($0.1) } == [
+                "google-client-id", "google-client-secret-file", "google-app-client-id", "dropbox-app-key",
+                "dropbox-app-secret-file", "microsoft-client-id", "microsoft-client-secret-file", "facebook-app-id",
+                "facebook-app-secret-file", "apple-client-id", "apple-team-id", "apple-key-id",
+                "apple-private-key-file", "fcm-service-account-file", "apns-team-id", "apns-key-id",
+                "apns-private-key-file", "apns-topic", "sns-access-key-id", "sns-secret-key-file", "sns-region",
+                "sns-platform-application-arn",
+            ])
     }
 }

@@ -36,7 +36,7 @@ struct RealAccount {
         }
         let account = offer.makeAccount(values, { Date() })
         var subject = ProviderTrial.Subject(
-            company: company.name, account: try #require(account), storage: offer.makeStorage?(values),
+            company: company.name, account: try #require(account), storage: offer.storage?.make(values),
             guide: offer.trial, credentials: credentials(at: "https://\(host)/"),
             transport: deceptions.around(try TrialSandbox.transport()))
         subject.pause = { Pause.sleep(min($0, .milliseconds(100))) }

@@ -86,7 +86,7 @@ struct TrialPerson {
         let account = offer.makeAccount(values, { Date() })
         var subject = ProviderTrial.Subject(
             company: company.name, account: try #require(account),
-            storage: offer.makeStorage?(values), guide: offer.trial, credentials: credentials,
+            storage: offer.storage?.make(values), guide: offer.trial, credentials: credentials,
             transport: deceptions.around(try TrialSandbox.transport()))
         // The sandbox needs a moment to notice a broken connection.
         subject.pause = { Pause.sleep(min($0, .milliseconds(100))) }

@@ -1,5 +1,6 @@
 import HTTPTransport
 import Providers
+import SyncProtocol
 import Testing
 
 @Suite("Services of companies")
@@ -31,6 +32,23 @@ struct ServiceTests {
     func names() {
         let names = Company.services.map(\.name)
         #expect(Set(names).count == names.count)
+    }
+
+    @Test("One company offers each account type, with a storage and its traits where the protocol has a storage")
+    func offers() {
+        let types = Company.signIns.map(\.accountType)
+        #expect(types.count == AccountType.allCases.count && Set(types).count == types.count)
+        for offer in Company.signIns {
+            #expect((offer.storage == nil) == (offer.accountType.cloudStorageType == nil), "\(offer.accountType)")
+        }
+    }
+
+    @Test("The traits of a storage do not contradict each other")
+    func traits() {
+        for traits in CloudStorageType.allCases.map(\.traits) {
+            #expect(!traits.reportsCheckSum || traits.providerHash == .checkSum && !traits.reportsHashLate)
+            #expect(!traits.mayReportNoHash || traits.reportsCheckSum)
+        }
     }
 
     @Test("An exact entry precedes one that matches many hosts, whose own names are not kept")

@@ -28,9 +28,9 @@ extension TrialStep {
     ) { trial in
         guard let owner = try trial.requireOwner() else { return .notOffered("there is no such request") }
         guard let free = try owner.freeBytes(in: trial.access) else {
-            return owner.storageType == .webDAV
-                ? .notOffered("this server does not report it")
-                : .failed("no quota is reported: some accounts of organizations have no quota of their own")
+            return owner.storageType.traits.reportsFreeBytes
+                ? .failed("no quota is reported: some accounts of organizations have no quota of their own")
+                : .notOffered("this server does not report it")
         }
         guard free >= 2 * Int64(TrialAccount.largeBytes) else {
             return .failed("the storage is almost full: uploads will be rejected")
@@ -90,7 +90,7 @@ extension TrialStep {
         let (upload, stored) = try trial.requireUpload("small")
         let provider = try trial.requireStorage()
         var described = try provider.describe(objectID: stored.objectID, in: trial.access)
-        if described.providerHash == nil, provider.storageType.reportsHashLate {
+        if described.providerHash == nil, provider.storageType.traits.reportsHashLate {
             _ = try trial.eventually {
                 described = try provider.describe(objectID: stored.objectID, in: trial.access)
                 return described.providerHash != nil

@@ -163,7 +163,7 @@ enum ObjectComparison: Equatable {
         }
         // If the provider's hash is the checksum, no other hash is stored.
         let expected =
-            file.providerHash ?? (file.owningUser.storageType.reportsCheckSum ? file.checkSum?.rawValue : nil)
+            file.providerHash ?? (file.owningUser.storageType.traits.reportsCheckSum ? file.checkSum?.rawValue : nil)
         guard let expected, let present = object.providerHash else {
             self = .alike
             return
