@@ -94,7 +94,7 @@ struct SetupChangesTests {
 
         #expect(run.status == 0, "\(run.output)")
         #expect(run.output.contains("gogle is not in this list; did you mean Google?"))
-        #expect(run.output.contains("the server's OAuth client id [\(SetupScratchHost.google)]: "))
+        #expect(run.output.contains("the server's OAuth client ID [\(SetupScratchHost.google)]: "))
         #expect(run.output.contains("Its secret (hidden) [the current one]: "))
         #expect(try host.members()["DropboxAppKey"] as? String == "dropkey")
         #expect(try host.text("/etc/syncd/secrets/google-client-secret") == "very secret of google\n")
@@ -119,8 +119,8 @@ struct SetupChangesTests {
         #expect(run.status == 0, "\(run.output)")
         for sentence in [
             "it must be only a name", "none.pem cannot be used", "is not for sync.example.org", "does not belong to",
-            "1-x must be an OAuth client id", "no secret was entered", "no-client must be an OAuth client id",
-            "team must be an id of ten", "which cannot be used: it must be a P-256 key",
+            "1-x must be an OAuth client ID", "no secret was entered", "no-client must be an OAuth client ID",
+            "team must be an ID of ten", "which cannot be used: it must be a P-256 key",
             "must be the http or https address",
         ] { #expect(run.output.contains(sentence), "\(sentence): \(run.output)") }
         #expect((try host.members()["appleSignIn"] as? [String: String])?["teamId"] == "TEAM567890")

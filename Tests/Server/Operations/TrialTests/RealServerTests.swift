@@ -163,7 +163,7 @@ extension FaultOfRealServer {
             }),
         FaultOfRealServer(
             name: "a renaming that renames nothing", server: .rcloneWebDAV, step: "rename",
-            words: "still has its old name",
+            words: "the old name still exists",
             deceptions: {
                 Deceptions { request in
                     request.headers.contains { $0.value.hasSuffix("-renamed.bin") } ? .saying(Reply(201)) : .none
