@@ -269,12 +269,13 @@ extension String {
     /// The text as XML character data (XML 1.0, section 2.4).
     var asXML: String {
         var result = ""
-        for character in self {
-            switch character {
+        // By scalars: with a combining mark after it, "&" is another character.
+        for scalar in unicodeScalars {
+            switch scalar {
             case "&": result += "&amp;"
             case "<": result += "&lt;"
             case ">": result += "&gt;"
-            default: result.append(character)
+            default: result.unicodeScalars.append(scalar)
             }
         }
         return result
