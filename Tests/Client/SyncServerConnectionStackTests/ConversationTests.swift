@@ -14,7 +14,7 @@ struct ConversationTests {
     func signIn() async throws {
         let phone = try Phone(server.newcomer())
         #expect(try await phone.connection.healthCheck().serverUptime > 0)
-        #expect(try await phone.connection.checkCredentials() == .noUser(.userUnknown))
+        #expect(try await phone.connection.checkCredentials() == .noUser(.known(.userUnknown)))
 
         let user = try await phone.connection.addUser(
             AddUserRequest(sharingGroupUUID: phone.group, cloudFolderName: "Folder"))
@@ -30,7 +30,7 @@ struct ConversationTests {
         }
         #expect(again?.serverCode == .known(.userExists))
         try await phone.connection.removeUser()
-        #expect(try await phone.connection.checkCredentials() == .noUser(.userUnknown))
+        #expect(try await phone.connection.checkCredentials() == .noUser(.known(.userUnknown)))
         #expect(await phone.connection.serverVersion == ServerVersion(1, 0, 0))
     }
 

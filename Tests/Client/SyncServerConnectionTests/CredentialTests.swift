@@ -212,7 +212,7 @@ struct CredentialTests {
     @Test("For CheckCreds, 401 is a result, and the request is sent once")
     func checkCreds() async throws {
         let bench = Bench(.success(.error(401, "user_unknown")))
-        #expect(try await bench.connection.checkCredentials() == .noUser(.userUnknown))
+        #expect(try await bench.connection.checkCredentials() == .noUser(.known(.userUnknown)))
 
         let older = Bench(.success(.reply(401, "", version: nil)))
         #expect(try await older.connection.checkCredentials() == .noUser(nil))

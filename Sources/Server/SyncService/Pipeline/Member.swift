@@ -103,7 +103,7 @@ struct GroupCaller {
     }
 
     private func member(_ membership: Membership?) throws(Refusal) -> Member {
-        guard let membership else { throw access == .membershipIfNamed ? .groupUnknown : .notAMember }
+        guard let membership else { throw Refusal(access == .membershipIfNamed ? .groupUnknown : .notAMember) }
         switch access {
         case .permission(let needed):
             guard membership.permission >= needed else {
