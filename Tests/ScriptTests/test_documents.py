@@ -83,7 +83,7 @@ class StoryTests(unittest.TestCase):
     """The files by which the architecture page tells stories and draws the paths of bytes."""
 
     text = ARCHITECTURE.read_text(encoding="utf-8")
-    pictures = re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    pictures = re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     stories = re.findall(r"^### (\d+)\. ([^\n]*): (\d+) files\n(.*?)(?=^##)", text, re.MULTILINE | re.DOTALL)
     # Number, file, sentence.
     steps = re.compile(r"^\| (\d+) \| `(\S+)` \| (.*) \|$", re.MULTILINE)

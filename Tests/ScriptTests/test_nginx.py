@@ -496,20 +496,24 @@ class WebServerTests(unittest.TestCase):
     def test_all_requests_together_are_limited(self) -> None:
         """2,000 are admitted at once, the last 500 of them delayed, and 200 more during each second of the test."""
         hidden = self.layout.api_socket.with_suffix(".hidden")
-        # Without a responder, nginx replies as quickly as a busy machine allows.
-        self.layout.api_socket.rename(hidden)
-        begin = time.monotonic()
-        try:
-            found = self.at_once("127.0.2.1", connections=700, requests=5)
-        finally:
-            hidden.rename(self.layout.api_socket)
-        seconds = time.monotonic() - begin
+        # A machine that needs 7 s for these requests rejects none of them, so it may try again from another address.
+        for address in (f"127.0.2.{number}" for number in range(10, 20)):
+            # Without a responder, nginx replies as quickly as a busy machine allows.
+            self.layout.api_socket.rename(hidden)
+            begin = time.monotonic()
+            try:
+                found = self.at_once(address, connections=700, requests=5)
+            finally:
+                hidden.rename(self.layout.api_socket)
+            seconds = time.monotonic() - begin
+            self.assertEqual(found.total(), 3_500)
+            self.assertGreaterEqual(found[b"502"], 2_001)
+            self.assertLessEqual(found[b"502"], 2_001 + 200 * (seconds + 1))
+            if b"429" in found:
+                break
         self.assertEqual(found.keys(), {b"502", b"429"}, f"in {seconds} s")
-        self.assertEqual(found.total(), 3_500)
-        self.assertGreaterEqual(found[b"502"], 2_001)
-        self.assertLessEqual(found[b"502"], 2_001 + 200 * (seconds + 1))
         # Only one in a hundred of nginx's rejections is logged.
-        self.assertLess(self.lines("127.0.2.1")["429"], found[b"429"] / 20)
+        self.assertLess(self.lines(address)["429"], found[b"429"] / 20)
 
     def test_a_client_that_asks_as_fast_as_it_can_gets_the_rate(self) -> None:
         """None of its requests is rejected, so that it cannot occupy nginx with rejections."""
