@@ -14,7 +14,9 @@ enum Schemas {
         "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$",
         "description": "UTC, yyyy-MM-dd HH:mm:ss",
     ]
-    static let storageType: JSON = ["type": "string", "enum": ["Google", "Dropbox", "Microsoft"]]
+    static let storageType: JSON = [
+        "type": "string", "enum": .array(CloudStorageType.allCases.map { .string($0.rawValue) }),
+    ]
     static let version: JSON = ["type": "string", "pattern": "^[0-9]+\\.[0-9]+\\.[0-9]+$"]
 
     /// An object with these members and no others.
