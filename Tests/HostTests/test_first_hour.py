@@ -111,7 +111,7 @@ class FirstHourTests(unittest.TestCase):
                            check=False)
         self.assertEqual(done.returncode, 64, done.stdout)
         self.assertIn("--host: https://new.example.com must be only a name", done.stdout)
-        self.assertIn("--facebook-app-id: x must be an app id", done.stdout)
+        self.assertIn("--facebook-app-id: x must be an app ID", done.stdout)
 
     def test_other_host(self) -> None:
         """The host is renamed, with a new certificate; until that exists, the former name is served."""

@@ -247,7 +247,7 @@ class HostTests(unittest.TestCase):
     def test_connections_of_nginx(self) -> None:
         """A stock nginx accepts few connections; after the command printed by setup, doctor reports no problem."""
         connections = "each of nginx's processes accepts {} connections"
-        self.assertIn(connections.format(768), self.inside("syncctl", "doctor", check=False).stdout)
+        self.assertIn(connections.format("only 768"), self.inside("syncctl", "doctor", check=False).stdout)
         told = self.inside("syncctl", "setup", "--unattended", "--sandbox", "--host", "localhost", "--dry-run").stdout
         command = "syncctl setup --nginx-connections"
         self.assertIn(f"Before people use this server: {command}", told)
