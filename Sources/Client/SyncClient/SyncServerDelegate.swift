@@ -8,7 +8,7 @@
 /// (``SyncServer/synced(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)`` or
 /// ``SyncServer/stopped()``): the sync waits for the method. Queueing changes and requesting a sync are fine.
 public protocol SyncServerDelegate: AnyObject, Sendable {
-    /// Decides about a download that conflicts with local changes of the same file. Called if the configuration's
+    /// Decides about a download that conflicts with local changes to the same file. Called if the configuration's
     /// ``ConflictResolver`` is ``ConflictResolver/delegate``.
     /// - Returns: Nil to postpone the decision to a later sync; the current one ends. The default implementation
     ///   returns nil.

@@ -273,7 +273,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// The changes of a file that were set aside, or became dead with their group; oldest first.
+    /// The changes to a file that were set aside, or became dead with their group; oldest first.
     package func changesSetAside(of file: FileUUID) -> [UploadItem] {
         state.items.rows(at: .file(file)).filter { state.queues[$0.queueID]?.state == .dead }
     }
@@ -342,7 +342,7 @@ extension SyncStateMachine {
         dropItems([item])
     }
 
-    /// The next waiting change of the file, if it and later changes replace or include an item's upload: a text that
+    /// The next waiting change to the file, if it and later changes replace or include an item's upload: a text that
     /// cannot be sent before its file is sent with the contents.
     private func successor(of item: UploadItem, _ file: FileUUID) -> UploadItem? {
         let newer = state.pendingItems(of: file).filter { $0.id > item.id && $0.isContent && $0.status == .notStarted }

@@ -307,8 +307,8 @@ extension SyncStateMachine {
         state.groups.update(entry.sharingGroupUUID) { $0.indexedVersion = nil }
     }
 
-    /// Marks all staged changes of a group as not started, since their versions may no longer be the next ones. A
-    /// created group stays created.
+    /// Marks all staged changes to a group as not started, since their versions may no longer be the next ones. Groups
+    /// that were created remain.
     mutating func resetItems(of group: SharingGroupUUID) {
         verifiedGroups.remove(group)
         for queue in state.closedQueues(of: group) where queue.commitID == nil {

@@ -212,7 +212,7 @@ extension UploadFileResponse {
     }
 }
 
-/// The effect on a device's staged change of a file when the device stages another one for the same file.
+/// The effect on a device's staged change to a file when the device stages another one for the same file.
 ///
 /// A pure decision. The later request wins; metadata and an upload belong together, so the second of them is merged
 /// with the first.
