@@ -82,7 +82,7 @@ extension SyncServer {
     }
 
     /// Withdraws all changes to a file that the server does not have yet, with the library's copies: queued, waiting
-    /// for a storage, or set aside. Cancels a transfer in progress. If the file never reached the server, its record is
+    /// for storage, or set aside. Cancels a transfer in progress. If the file never reached the server, its record is
     /// removed. The app's own file is not touched; ``requestDownload(forFileUUID:)`` requests the server's contents.
     ///
     /// A batch that the server has just completed can no longer be withdrawn: the next sync delivers the file.
@@ -103,7 +103,7 @@ extension SyncServer {
     }
 
     /// Queues deletions: all of them, or none. Drops changes to the files that are queued and not yet closed, that wait
-    /// for a storage, or that were set aside; a file that never reached the server is deleted immediately.
+    /// for storage, or that were set aside; a file that never reached the server is deleted immediately.
     /// - Throws: `deletingUnknownFile`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `sharingGroupUUIDInconsistent`,
     ///   `unknownSharingGroup`, `notAMember`, `permissionDenied`, `openQueueNotEmpty`; `storeError`.
     public func delete(filesWithUUIDs files: [FileUUID]) throws(SyncError) {

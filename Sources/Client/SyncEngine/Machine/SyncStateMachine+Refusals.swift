@@ -109,7 +109,7 @@ extension SyncStateMachine {
         return StorageKey(owner: entry?.owningUserID ?? own, group: item.sharingGroupUUID)
     }
 
-    // MARK: Waiting for a storage
+    // MARK: Waiting for storage
 
     /// Whether a storage has already refused such an item in this sync; then the item waits as well.
     mutating func waitsForRefusedStorage(_ item: UploadItem) -> Bool {
@@ -210,7 +210,7 @@ extension SyncStateMachine {
         state.queues.rows(at: .dead).flatMap { state.items(in: $0.id) }.compactMap(\.failure)
     }
 
-    /// Drops replaced changes that wait for a storage, so that the newer contents need not wait behind them.
+    /// Drops replaced changes that wait for storage, so that the newer contents need not wait behind them.
     mutating func dropWhatIsReplaced() {
         for queue in state.closedQueues(of: runGroup) where queue.commitID == nil && queue.batchUUID == nil {
             for item in state.items(in: queue.id) where item.isContent && item.lastError?.isAboutStorage == true {

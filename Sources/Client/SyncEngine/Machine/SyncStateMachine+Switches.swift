@@ -195,8 +195,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// Whether this device would upload files of the group again. Others, or the server, may have been faster, without
-    /// a change to the master version.
+    /// Whether this device would upload files of the group again. Others, or the server, may have uploaded them
+    /// already, which does not change the master version.
     func hasFilesToReupload(in group: SharingGroupUUID) -> Bool {
         state.directory.rows(at: .waiting(group)).contains {
             isOwn($0.owningUserID) || configuration.reuploadsForOthers

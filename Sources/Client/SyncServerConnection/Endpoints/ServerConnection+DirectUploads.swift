@@ -192,7 +192,7 @@ struct StorageSession: Sendable {
 
     /// Approximate size of a request with a part of the file, which is in memory while it is sent.
     private static let pieceBytes: Int64 = 16 << 20
-    /// The size that no request to a OneDrive session may reach.
+    /// All requests to a OneDrive session must be smaller than this.
     private static let fragmentLimitBytes: Int64 = 60 << 20
 
     let lengthBytes: Int64

@@ -224,7 +224,7 @@ struct StagedReplacement: Equatable {
     /// The change that was staged before and is replaced; its object must be deleted.
     var givenUp: StagedChange?
 
-    /// Decides about a change that is valid for the group's current state.
+    /// Makes the decision for a change that is valid for the group's current state.
     ///
     /// - Parameters:
     ///   - requested: must not be an upload or undelete that is already staged (``UploadDecision/repeated``).
