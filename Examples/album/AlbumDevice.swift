@@ -107,7 +107,7 @@ final class AlbumDevice: SyncServerDelegate {
         for file in files { try? FileManager.default.removeItem(at: url(of: file)) }
     }
 
-    /// Sends local changes of an album, and fetches changes by others. Retries changes that the server rejected before.
+    /// Sends local changes to an album, and fetches changes by others. Retries changes that the server rejected before.
     func sync(_ album: SharingGroupUUID) async throws -> SyncReport {
         try turn(to: album)
         for change in client.pendingReport().changes where change.isDead && change.sharingGroupUUID == album {
@@ -116,7 +116,7 @@ final class AlbumDevice: SyncServerDelegate {
         return try await client.synced(sharingGroupUUID: album)
     }
 
-    /// The errors that keep changes of an album from being sent, each with its file.
+    /// The errors that keep changes to an album from being sent, each with its file.
     func unsent(in album: SharingGroupUUID) -> [SyncError] {
         client.pendingReport().changes.filter { $0.sharingGroupUUID == album && $0.isBlocked }.compactMap(\.error)
     }

@@ -128,7 +128,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("If a group is removed twice during an upload and a commit, one wins, and no other bytes stay")
+    @Test("If a group is removed twice during an upload and a commit, one wins, and no other bytes are left behind")
     func groupRemovedAtWork() async throws {
         for size in [1_000, 300_000, 1_500_000] {
             let alice = try server.signUpOwningUser()

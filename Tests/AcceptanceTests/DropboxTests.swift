@@ -225,7 +225,7 @@ struct DropboxTests {
         try dora.publish(text("More"), masterVersion: 1)
     }
 
-    @Test("After a revocation uploads and downloads are rejected; the file stays [354]")
+    @Test("After a revocation uploads and downloads are rejected; the file is kept [354]")
     func revoked() throws {
         let dora = try server.signUpOwningUser(.dropbox)
         let friend = try dora.newMember(.write)

@@ -137,7 +137,7 @@ extension PrivateStackTests {
             #expect(try server.sandbox.contents(of: Self.name, in: alice.account) == Array("mine".utf8))
         }
 
-        @Test("Removing the owner deletes the page, and their files stay", arguments: storages)
+        @Test("Removing the owner deletes the page but not their files", arguments: storages)
         func leaving(provider: SandboxProvider) async throws {
             let alice = try server.signUpOwningUser(provider)
             let file = TestFile("mine").stored(at: provider)

@@ -41,7 +41,7 @@ struct LeavingTests {
         let index = try alice.index()
         #expect(index.masterVersion == 3)
         #expect(try alice.members() == [alice.userID])
-        // Bob has no storage, so Alice owns the file and it stays.
+        // Bob has no storage, so Alice owns the file and it is kept.
         #expect(index.file(file)?.deleted?.bool == false)
         expectDownload(try alice.download(file, masterVersion: 3), of: file)
     }
@@ -57,7 +57,7 @@ struct LeavingTests {
         #expect(try bob.index().masterVersion == 1)
     }
 
-    @Test("A departing member's files are marked as deleted in this group only; the bytes stay [313]")
+    @Test("A departing member's files are marked as deleted in this group only; the bytes are kept [313]")
     func ownedFiles() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google)

@@ -8,7 +8,7 @@ struct OutboxTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("After the next version's commit, the replaced object is deleted and the new one stays [204]")
+    @Test("After the next version's commit, the replaced object is deleted and the new one is kept [204]")
     func replacedVersion() async throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()

@@ -29,7 +29,7 @@ struct RemoveUserTests {
         expectError(try alice.removeAccount(), 401)
     }
 
-    @Test("A sharing user can be removed, and their uploads stay with the owner [63]")
+    @Test("A sharing user can be removed, and the owner keeps their uploads [63]")
     func sharingUser() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -63,7 +63,7 @@ struct RemoveUserTests {
         // The old group has no members, and its UUID cannot be used again.
         expectError(try again.call("GET", "Index", ["sharingGroupUUID": alice.group]), 404)
         expectError(try again.createGroup(alice.group), 409)
-        // The old bytes stay, and the same file can start again at version 0.
+        // The old bytes are kept, and the same file can start again at version 0.
         try again.publish(file, masterVersion: 0)
         expectDownload(try again.download(file, masterVersion: 1), of: file)
         #expect(try again.stored(file).count == 2)

@@ -73,7 +73,7 @@ struct RemovedGroupTests {
         }
     }
 
-    @Test("Committed files stay in their owner's storage; staged objects are deleted")
+    @Test("Committed files remain in their owner's storage; staged objects are deleted")
     func storage() async throws {
         let scene = try Scene(server)
         let staged = TestFile("staged by Alice")

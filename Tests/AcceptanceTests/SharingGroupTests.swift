@@ -115,7 +115,7 @@ struct SharingGroupTests {
         #expect(entry?.masterVersion?.integer == 0)
     }
 
-    @Test("A stale removal returns the current master version, and the group stays [309]")
+    @Test("A stale removal returns the current master version, and the group is not removed [309]")
     func removedStale() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()

@@ -517,7 +517,7 @@ class AppTests(unittest.TestCase):
             self.inside("sh", "-c", "ls -d /etc/systemd/system/syncd* /etc/nginx/sites-*/syncd_* 2>/dev/null || true").stdout, "")
 
     def test_purge_of_the_package_with_a_yes(self) -> None:
-        """With confirmation, the databases and secrets of all configured apps are deleted, too; backups stay."""
+        """With confirmation, the databases and secrets of all configured apps are also deleted; backups are kept."""
         self.host.install([*PACKAGES.glob("syncserver_*.deb")])
         self.add_app()
         self.host.container.run(

@@ -193,7 +193,7 @@ class TrialTests(unittest.TestCase):
                    "-CAkey root.key -set_serial 2 -days 59 -out server.pem")
         root = self.inside(f"cat {self.FOLDER}/root.pem").stdout
         self.inside("systemctl is-enabled syncd-authority.timer")
-        for also in ("", " && rm root.key"):  # With a new authority if the old one cannot sign; it is trusted, too.
+        for also in ("", " && rm root.key"):  # Second: a new, trusted authority replaces one that cannot sign.
             self.inside(shorten + also)
             self.inside("systemctl start syncd-authority.service")
             self.inside(f"openssl x509 -in {self.FOLDER}/server.pem -noout -checkend {396 * 86_400}")

@@ -142,7 +142,7 @@ class HandbookTests(HandbookCase):
         page.type("systemctl restart syncd")
         self.wait_until_healthy()
         self.assertNotEqual(self.pid("syncd-api@2"), pids["syncd-api@2"])
-        # Replaces the editor; systemd 257 passes it a line number, too. Only lines between two comments of systemctl
+        # Replaces the editor; systemd 257 also passes it a line number. Only lines between two comments of systemctl
         # count.
         insert = "#!/bin/sh\nfor file; do :; done\nsed -i '/^### Anything between here/a {}' \"$file\"\n"
         self.machine.write("/root/editor", insert.format("[Unit]\\nWants=syncd-transfer@3.service"), 0o755)

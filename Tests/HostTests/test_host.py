@@ -829,11 +829,11 @@ class HostTests(unittest.TestCase):
         self.assertFalse(self.host.is_active("syncd-api@1"))
 
     def test_purge(self) -> None:
-        """Purge removes everything except the database and secrets; with confirmation, it removes these, too."""
+        """Purge removes everything except the database and secrets; with confirmation, it removes these as well."""
         self.inside("eatmydata", "apt-get", "purge", "--yes", "syncserver", "syncsandbox")
         self.inside("nginx", "-q", "-t")
         self.inside("systemctl", "is-active", "nginx", "mariadb")
-        # Backups stay; without any, the next purge removes their folder.
+        # Backups are kept; without any, the next purge removes their folder.
         self.assertIn(".backup.gz", self.inside("ls", "/var/backups/syncd").stdout)
         self.inside("rm", "-r", "/var/backups/syncd")
         self.assertEqual(self.left(), ["/etc/syncd", "/etc/syncd/secrets"])

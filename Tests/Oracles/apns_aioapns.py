@@ -46,7 +46,7 @@ async def conversation():
     key = new_key()
     (pathlib.Path(os.environ["SANDBOX_STATE"]) / "apns-key.pem").write_text(key, encoding="ascii")
 
-    # Apple assumes HTTP/2 without ALPN, too; nginx requires ALPN (RFC 9113, section 3.2).
+    # Apple also assumes HTTP/2 without ALPN; nginx requires ALPN (RFC 9113, section 3.2).
     context = ssl.create_default_context(cafile=CA)
     context.set_alpn_protocols(["h2"])
 

@@ -26,7 +26,7 @@ def content_hash(data):
 
 
 def tag_of(action):
-    """The tags of the route's error of `action`; `` if it succeeds."""
+    """The tags of the route error that `action` raises; empty if it succeeds."""
     try:
         action()
         return ""

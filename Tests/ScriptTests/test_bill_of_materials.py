@@ -57,7 +57,7 @@ class LinkedPackagesTests(unittest.TestCase):
             self.bill.linked_packages(package, ["program"])
 
     def test_dependencies_of_packages(self) -> None:
-        """The dependencies of a linked package are linked, too."""
+        """The dependencies of a linked package are also linked."""
         inner = {"identity": "inner", "dependencies": []}
         root = {"dependencies": [
             {"identity": "outer", "dependencies": [inner]}, {"identity": "unused", "dependencies": []}]}

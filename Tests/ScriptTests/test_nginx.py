@@ -597,7 +597,7 @@ class WebServerTests(unittest.TestCase):
         self.expect_limit("127.0.3.2", 128, head, "/DownloadFile/")
 
     def test_transfers_of_one_token_in_progress_are_limited(self) -> None:
-        """A token longer than nginx's keys is limited, too; tokens with different ends are counted separately."""
+        """A token longer than nginx's keys is also limited; tokens with different ends are counted separately."""
         headers = {"X-token-type": "GoogleToken", "access_token": "long" * 300}
         head = "".join([
             "GET /DownloadFile/?hold HTTP/1.1\r\nHost: a\r\n", *(f"{name}: {value}\r\n" for name, value in headers.items()),

@@ -5,7 +5,7 @@ package struct Group: Equatable, Sendable {
     package var isDeleted = false
     package var members: [Person: Member] = [:]
     package var files: [String: File] = [:]
-    /// The staged changes of each user and device, by file.
+    /// The staged changes by each user and device, by file.
     package var staged: [Caller: [String: StagedChange]] = [:]
     /// Candidates, one of whom has just become admin, the most likely one first; see ``World/settled``.
     var heirs: [Person] = []

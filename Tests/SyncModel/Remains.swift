@@ -9,7 +9,7 @@ package struct StoredContent: Hashable, Sendable {
 
 /// Contents that are, or may be, in owners' storages although no file and no staged change references them.
 package struct Remains: Equatable, Sendable {
-    /// Contents that stay, because their owner or their group was removed.
+    /// Contents that are kept, because their owner or their group was removed.
     package internal(set) var left: Set<StoredContent> = []
     /// Contents that may or may not exist: the server was about to delete them when the owner removed the account, and
     /// has an hour to do so.
@@ -20,7 +20,7 @@ package struct Remains: Equatable, Sendable {
     /// first.
     package internal(set) var doomed: Set<StoredContent> = []
 
-    /// The owner leaves an account: the server drops its pending deletions there, so all contents stay.
+    /// The owner leaves an account: the server drops its pending deletions there, so all contents remain.
     mutating func leave(_ account: Account, of owner: Owner) {
         abandoned.insert(account)
         doomed = doomed.filter { $0.account != account || $0.owner != owner }

@@ -30,7 +30,7 @@ extension World {
         change.upload = StagedChange.Uploaded(
             content: request.content, owner: owner, mimeType: request.mimeType, fileGroup: request.fileGroup,
             created: current == nil ? now : nil, updated: now)
-        // Metadata that this device staged before stay part of the change.
+        // Metadata that this device staged before remain part of the change.
         change.metadata =
             request.metadata
             ?? staged?.metadata.flatMap { $0.version == current?.nextMetadataVersion ?? 0 ? $0 : nil }

@@ -35,7 +35,7 @@ extension World {
         return .done
     }
 
-    /// Removes a person from a group. Files that they own are deleted but stay in their storage, and members whose
+    /// Removes a person from a group. Files that they own are deleted but remain in their storage, and members whose
     /// owner they were have none. Their staged changes are discarded, as are others' changes to their files except
     /// deletions; new files that others staged into their storage lose their contents. A group without members is
     /// deleted; in a group without an admin, a member becomes admin.
@@ -56,7 +56,7 @@ extension World {
                 discard(change, of: file)
                 group.staged[caller]?[file] = nil
             }
-            // The row of a new file without owner stays, so that no commit silently omits the file.
+            // The row of a new file without an owner is kept, so that no commit silently omits the file.
             for (file, change) in group.staged[caller] ?? [:] where change.upload?.owner == owner {
                 discard(change, of: file)
                 group.staged[caller]?[file]?.upload?.owner = nil
@@ -96,7 +96,7 @@ extension World {
         }
     }
 
-    /// Deletes a group: its files are deleted but stay in their owners' storage; members, invitations and staged
+    /// Deletes a group: its files are deleted but remain in their owners' storage; members, invitations and staged
     /// changes are removed.
     mutating func delete(_ uuid: String) {
         guard var group = groups[uuid] else { return }

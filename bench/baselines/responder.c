@@ -288,7 +288,7 @@ int main(int count, char **arguments) {
     user_id = atoll(arguments[2]);
     mysql_library_init(0, NULL, NULL);
     FCGX_Init();
-    // Which has a handler of its own, that wakes one thread only.
+    // Whose own handler wakes only one thread.
     signal(SIGTERM, SIG_DFL);
     int threads = atoi(arguments[1]);
     pthread_t thread;

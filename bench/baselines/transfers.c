@@ -198,7 +198,7 @@ int main(int count, char **arguments) {
     struct curl_slist *address = curl_slist_append(NULL, text);
     curl_global_init(CURL_GLOBAL_DEFAULT);
     FCGX_Init();
-    // Which has a handler of its own, that wakes one thread only.
+    // Whose own handler wakes only one thread.
     signal(SIGTERM, SIG_DFL);
     allow_descriptors();
     pthread_t thread;

@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 20.0
 
 
 def idle(stack: BenchStack, repetitions: int) -> list[Result]:
-    """Starts responders of the role `api` one after the other, as systemd would."""
+    """Starts responders of the `api` role one after the other, as systemd would."""
     measured = [start_once(stack) for _ in range(repetitions)]
     return [
         Result("P9a", "resident memory of an idle responder", "MiB", 40, 20, [memory for memory, _ in measured]),

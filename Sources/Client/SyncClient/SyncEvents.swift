@@ -113,8 +113,8 @@ public struct SyncReport: Sendable, Hashable {
     public var uploaded = 0
     /// The number of deletions that are now visible to others.
     public var deleted = 0
-    /// Changes of the group that wait for a storage, or for the permission to write; each names its file and the owner
-    /// of the storage. The next sync retries them.
+    /// The group's changes that wait for storage, or for permission to write; each names its file and the owner of the
+    /// storage. The next sync retries them.
     public var waiting: [SyncError] = []
     /// Changes that were set aside because they would always fail; each names its file.
     public var failed: [SyncError] = []

@@ -34,8 +34,8 @@ extension SyncServer {
         try driver.reset(type)
     }
 
-    /// Forgets a group that the user is no longer a member of: its files, and its unsent changes. The app's own data is
-    /// not touched.
+    /// Removes a group of which the user is no longer a member: its files, and its unsent changes. The app's own data
+    /// is not touched.
     /// - Throws: `unknownSharingGroup`; `syncIsOperating` if the user is still a member; `storeError`.
     public func forget(sharingGroupUUID: SharingGroupUUID) throws(SyncError) {
         try driver.change { machine throws(SyncError) in ((), try machine.forget(sharingGroupUUID)) }
@@ -47,7 +47,7 @@ extension SyncServer {
     }
 
     /// Syncs a group, then compares the app's files of the group with the files that the library knows.
-    /// - Parameter repair: Whether another sync downloads files that are missing from the app; pending changes of a
+    /// - Parameter repair: Whether another sync downloads files that are missing from the app; pending changes to a
     ///   file are not touched.
     /// - Returns: The results before any repair.
     /// - Throws: As ``synced(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)``; `syncIsOperating` if
@@ -114,7 +114,7 @@ public struct PendingReport: Sendable, Hashable {
         public let kind: Kind
         /// The group.
         public let sharingGroupUUID: SharingGroupUUID
-        /// The file; nil for changes of a group.
+        /// The file; nil for changes to a group.
         public let fileUUID: FileUUID?
         /// Whether a sync has closed its queue; otherwise the app has not requested a sync since it queued the change.
         public let isClosed: Bool

@@ -2,7 +2,7 @@ public import Foundation
 
 // Queue calls: local, fast, and durable once they return. Each is one transaction; if it throws, nothing has changed.
 extension SyncServer {
-    /// Queues a file for upload, as a new file or as the next version of one. Replaces queued changes of the file that
+    /// Queues a file for upload, as a new file or as the next version of one. Replaces queued changes to the file that
     /// no sync has closed yet.
     ///
     /// The file must not change until its upload is committed, withdrawn or set aside; a changed file is not sent, but
@@ -55,7 +55,7 @@ extension SyncServer {
         try driver.change { machine throws(SyncError) in ((), try machine.upload(source, attributes, at: driver.now)) }
     }
 
-    /// Queues a change of a file's text alone. Replaces queued changes of the file that are not closed yet.
+    /// Queues a change to a file's text alone. Replaces queued changes to the file that are not closed yet.
     /// - Throws: `badAppMetaData` without a text, `couldNotFindFileUUID` if the server will not have the file by then,
     ///   and as ``uploadImmutable(localFile:withAttributes:)``.
     public func uploadAppMetaData(attributes: SyncAttributes) throws(SyncError) {
@@ -64,7 +64,7 @@ extension SyncServer {
         }
     }
 
-    /// Queues the changes of a file that were set aside: those that the server does not accept
+    /// Queues the changes to a file that were set aside: those that the server does not accept
     /// (``SyncEvent/singleFileUploadFailed(_:_:)``), and those that could not be sent before its group was lost.
     /// Contents and texts that were queued later take precedence. A file that the app owns is uploaded in its current
     /// state.
@@ -81,9 +81,9 @@ extension SyncServer {
         }
     }
 
-    /// Withdraws all changes of a file that the server does not have yet, with the library's copies: queued, waiting
-    /// for a storage, or set aside. Cancels a transfer in progress. A file that never reached the server is forgotten.
-    /// The app's own file is not touched; ``requestDownload(forFileUUID:)`` requests the server's contents.
+    /// Withdraws all changes to a file that the server does not have yet, with the library's copies: queued, waiting
+    /// for storage, or set aside. Cancels a transfer in progress. If the file never reached the server, its record is
+    /// removed. The app's own file is not touched; ``requestDownload(forFileUUID:)`` requests the server's contents.
     ///
     /// A batch that the server has just completed can no longer be withdrawn: the next sync delivers the file.
     /// - Throws: `couldNotFindFileUUID` if nothing is pending; `commitUnderWay`; `storeError`.
@@ -91,7 +91,7 @@ extension SyncServer {
         try driver.change { machine throws(SyncError) in ((), try machine.withdraw(file)) }
     }
 
-    /// Discards the changes of a file that were set aside, as ``withdraw(forFileUUID:)`` does, and no others.
+    /// Discards the changes to a file that were set aside, as ``withdraw(forFileUUID:)`` does, and no others.
     /// - Throws: `couldNotFindFileUUID` if nothing was set aside; `storeError`.
     public func discardUpload(forFileUUID file: FileUUID) throws(SyncError) {
         try driver.change { machine throws(SyncError) in ((), try machine.discardUpload(of: file)) }
@@ -102,8 +102,8 @@ extension SyncServer {
         try delete(filesWithUUIDs: [file])
     }
 
-    /// Queues deletions: all of them, or none. Drops changes of the files that are queued and not yet closed, that wait
-    /// for a storage, or that were set aside; a file that never reached the server is deleted immediately.
+    /// Queues deletions: all of them, or none. Drops changes to the files that are queued and not yet closed, that wait
+    /// for storage, or that were set aside; a file that never reached the server is deleted immediately.
     /// - Throws: `deletingUnknownFile`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `sharingGroupUUIDInconsistent`,
     ///   `unknownSharingGroup`, `notAMember`, `permissionDenied`, `openQueueNotEmpty`; `storeError`.
     public func delete(filesWithUUIDs files: [FileUUID]) throws(SyncError) {

@@ -1,12 +1,12 @@
 public import Foundation
 import Synchronization
 
-// Switching to another account. The user stays the same, with all groups, files and versions; only the contents of the
-// files must be uploaded again, to the storage of the new account.
+// Switching to another account. The user remains the same, with all groups, files and versions; only the contents of
+// the files must be uploaded again, to the storage of the new account.
 extension SyncServer {
     /// The consequences of a switch of accounts, for the user who must confirm it. Also explain that their other
     /// devices must sign in with the new account, that uploading uses the network, that others cannot fetch some files
-    /// meanwhile, and that the files in the former storage stay there.
+    /// meanwhile, and that the files in the former storage remain there.
     public struct AccountSwitchProposal: Sendable, Hashable {
         /// The type of the former account.
         public let fromAccountType: AccountType
@@ -59,7 +59,7 @@ extension SyncServer {
         driver.state.withLock { AccountSwitch($0.machine.state) }
     }
 
-    /// The identity that stays when accounts are switched; nil if no server has reported one yet.
+    /// The identity that is kept when accounts are switched; nil if no server has reported one yet.
     public var userAppID: UserAppID? { driver.state.withLock { $0.machine.account?.userAppID } }
 
     /// Proposes to the server to switch to the account that is signed in now and that is unknown to the server. Nothing

@@ -25,7 +25,7 @@ extension SyncServer {
     }
 
     /// Requests a sync as ``sync(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)`` does, and waits
-    /// until all changes of the group that were closed by then have been processed.
+    /// until all changes to the group that were closed by then have been processed.
     ///
     /// Cancelling the task ends the wait, not the sync; to end the sync, call ``stopSync()``.
     /// - Throws: ``SyncError``; `CancellationError`.
@@ -97,7 +97,7 @@ extension SyncServer {
         driver.state.withLock { driver.sharingGroupChanges.stream(.bufferingNewest(1), first: $0.sharingGroups) }
     }
 
-    /// The library's current status, then each change of it.
+    /// The library's current status, then each change to it.
     public func status() -> AsyncStream<SyncStatus> {
         driver.state.withLock { driver.statuses.stream(.bufferingNewest(1), first: $0.status) }
     }

@@ -8,8 +8,8 @@
 /// (``SyncServer/synced(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)`` or
 /// ``SyncServer/stopped()``): the sync waits for the method. Queueing changes and requesting a sync are fine.
 public protocol SyncServerDelegate: AnyObject, Sendable {
-    /// Decides about a download that conflicts with local changes of the same file. Called if the configuration's
-    /// ``ConflictResolver`` is ``ConflictResolver/delegate``.
+    /// Decides what to do with a download that conflicts with local changes to the same file. Called if the
+    /// configuration's ``ConflictResolver`` is ``ConflictResolver/delegate``.
     /// - Returns: Nil to postpone the decision to a later sync; the current one ends. The default implementation
     ///   returns nil.
     func syncServerMustResolveContentDownloadConflict(
@@ -17,7 +17,7 @@ public protocol SyncServerDelegate: AnyObject, Sendable {
         conflictType: ConflictingClientOperation
     ) async -> ContentDownloadResolution?
 
-    /// Decides about deletions by others that conflict with local changes.
+    /// Decides what to do with deletions by others that conflict with local changes.
     /// - Returns: An answer for each file; a later sync asks again about files without an answer. The default
     ///   implementation answers for none.
     func syncServerMustResolveDownloadDeletionConflicts(

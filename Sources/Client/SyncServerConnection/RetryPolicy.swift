@@ -49,7 +49,7 @@ enum Repetition: Sendable, Hashable {
     case always
 }
 
-/// Decides about the attempts of one request. A pure value, without a clock, network or random source.
+/// Decides whether and when to repeat one request. A pure value, without a clock, network or random source.
 struct AttemptDecisions: Sendable {
     /// The next step.
     enum Decision: Sendable, Hashable {

@@ -96,7 +96,7 @@ package final class ClientDatabase: Sendable {
         return last
     }
 
-    /// Writes the changes of one event: all of them, or none.
+    /// Writes the changes that one event makes: all of them, or none.
     ///
     /// Rows are removed from the children up and written from the parents down, so that no reference dangles and no
     /// unique constraint sees an old and a new row at once.

@@ -138,8 +138,7 @@ enum Migrations {
         """
 
     /// Files that a restored server has lost. Uploads that counted as permanently refused are sent again. Changes that
-    /// wait for a storage are in a closed queue with the number of their original queue, so numbers are no longer
-    /// unique.
+    /// wait for storage are in a closed queue with the number of their original queue, so numbers are no longer unique.
     static let refusals = """
         ALTER TABLE sharingEntry ADD COLUMN restoreMark TEXT;
         ALTER TABLE sharingEntry ADD COLUMN versionBeforeRestore INTEGER;

@@ -84,7 +84,7 @@ struct ColumnReader {
         RowID(try integer(column))
     }
 
-    /// Null stays nil; anything that does not parse is corrupt.
+    /// Null becomes nil; anything that does not parse is corrupt.
     func optional<Value>(_ column: String, _ parse: (String) -> Value?) throws -> Value? {
         guard let text = try optionalText(column) else { return nil }
         guard let value = parse(text) else { throw corrupt(column) }

@@ -161,7 +161,7 @@ struct Server {
         }
     }
 
-    // MARK: Roles api and transfer
+    // MARK: The api and transfer roles
 
     /// Answers requests until it is asked to stop.
     func respond(as role: ServerRole) throws {
@@ -253,7 +253,7 @@ struct Server {
         }
     }
 
-    // MARK: Role jobs
+    // MARK: The jobs role
 
     /// Processes the outbox, and moves contents, until it is asked to stop.
     func work() throws {

@@ -82,7 +82,7 @@ public struct ConfigurationEdit: Sendable {
 
     // MARK: Changing
 
-    /// The position of the root's brace, preceded only by blanks and a byte order mark.
+    /// The position of the root's brace, preceded only by spaces and a byte order mark.
     private var rootStart: Int { Array(text.unicodeScalars).firstIndex(of: "{") ?? 0 }
 
     /// Adds a member at the end of the object that begins at `start`, on a separate line if the last member has one.

@@ -68,7 +68,7 @@ public struct SealingSection: Equatable, Sendable {
         return String(result)
     }
 
-    /// - Parameter indentation: blanks before the section's name; `nil`: all on one line.
+    /// - Parameter indentation: the spaces before the section's name; `nil`: all on one line.
     private func rendered(_ indentation: Int?) -> String {
         var settings = ["\"keyFile\": \(Self.json(keyFile))"]
         if let nextKeyFile { settings.append("\"nextKeyFile\": \(Self.json(nextKeyFile))") }

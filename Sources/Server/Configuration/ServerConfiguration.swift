@@ -102,7 +102,7 @@ public struct ServerConfiguration: Sendable {
     public var minimumIOSClientVersion: String?
     /// Number of days without a commit after which staged changes are withdrawn.
     public var stagingLifetimeDays = 7
-    /// How long the objects of replaced versions and deleted files stay in their owners' storage.
+    /// How long the objects of replaced versions and deleted files are kept in their owners' storage.
     public var replacedVersionSeconds = 3_600
     /// Threads of a `jobs` process that move contents after account switches, one file each; 0 if the server moves
     /// none.

@@ -148,7 +148,7 @@ struct SettingsReader {
 
     private static func isSealingKey(_ secret: Secret) -> Bool { (try? SealingKey(base64: secret.value)) != nil }
 
-    /// SyncServerII's files have no such key, but must work nevertheless.
+    /// SyncServerII's files have no such key, but must still work.
     private mutating func sealingKeyByDefault() -> Secret {
         do {
             noteSealingKeyFile()

@@ -197,7 +197,7 @@ extension CaseIterable where Self: Hashable {
 /// identifiers, paths or names chosen by people.
 struct MetricFamily: Sendable {
     enum Kind: Equatable, Sendable {
-        /// Never decreases; the counts of processes that have ended stay in the sum.
+        /// Never decreases; the sum still includes the counts of processes that have ended.
         case counter
         /// Rises and falls; counts for living processes only.
         case gauge

@@ -79,7 +79,7 @@ struct TextTable {
 
     mutating func add(_ row: [String]) { rows.append(row.map(PrintableText.escaping)) }
 
-    /// The table without trailing blanks.
+    /// The table without trailing spaces.
     var lines: [String] {
         let all = [header] + rows
         let widths = header.indices.map { column in all.map { $0[column].count }.max() ?? 0 }

@@ -154,7 +154,7 @@ public final class WriteRecord: Sendable {
     /// The server's codes for a rejected change that would also be rejected a moment later. All other codes of
     /// ``MariaDBError/unavailable(code:message:)`` concern one connection, which has ended or was not accepted.
     private static let refusals: Set<UInt32> = [
-        // An option prevents it, such as read_only; the transaction, the table or all of InnoDB is read only.
+        // An option prevents it, such as read_only; the transaction, the table or all of InnoDB is read-only.
         1_290, 1_792, 1_036, 1_836, 1_874,
         // The disk or the table is full; the file system or the storage engine fails.
         1_021, 1_114, 1_026, 1_030,

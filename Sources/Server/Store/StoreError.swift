@@ -4,7 +4,7 @@ public import MariaDB
 public enum StoreError: Error {
     /// The database is unreachable or too busy; nothing was changed, or the outcome is unknown. Retry later.
     case unavailable(MariaDBError)
-    /// All connections stayed in use; nothing was changed. Retry later.
+    /// All connections remained in use; nothing was changed. Retry later.
     case busy
     /// Conflict with other transactions; the whole transaction may be retried.
     case contention(MariaDBError)

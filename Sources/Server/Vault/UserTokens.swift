@@ -7,8 +7,8 @@ import Synchronization
 
 /// One user's access token: read from the store when needed, and renewed there when the provider rejects it.
 ///
-/// Only one process at a time asks the provider (``RefreshLease``); if two ask nevertheless, the stored version decides
-/// which result is kept.
+/// Only one process at a time asks the provider (``RefreshLease``); if two still ask, the stored version decides which
+/// result is kept.
 final class UserTokens: AccessTokens {
     private let user: UserRecord
     private let store: MetadataStore
@@ -103,7 +103,7 @@ final class UserTokens: AccessTokens {
         do {
             if let newer = try keep(fresh, renewedFrom: stored), newer != rejected { return newer }
         } catch {
-            // The new token is valid nevertheless; the next request renews it again.
+            // The new token is still valid; the next request renews it again.
             logger.warning("Renewed token could not be stored", metadata: .keyed([.reason: "\(error)"]))
         }
         guard let token = fresh.usableToken else { throw .authorizationRevoked }

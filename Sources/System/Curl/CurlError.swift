@@ -24,7 +24,7 @@ public enum CurlError: Error, Equatable, Sendable {
     case partial(message: String)
     /// The response body is larger than the request's limit, or its headers exceed 256 KiB; the rest was not read.
     case responseTooLarge(limitBytes: Int)
-    /// The server does not support the HTTP version that the request requires. The request was sent nevertheless.
+    /// The server does not support the HTTP version that the request requires. The request was still sent.
     case otherHTTPVersion
     /// The caller's own closure stopped the transfer.
     case cancelled

@@ -184,7 +184,7 @@ public struct EasyHandle: ~Copyable {
     }
 
     /// Replaces the libcurl handle with a new one; the connections of the old one are closed.
-    /// - Throws: ``CurlError/outOfMemory``; then the old handle stays.
+    /// - Throws: ``CurlError/outOfMemory``; then the old handle is kept.
     private mutating func renewHandle() throws(CurlError) {
         guard let newHandle = unsafe curl_easy_init() else { throw .outOfMemory }
         unsafe curl_easy_cleanup(handle)
@@ -195,7 +195,7 @@ public struct EasyHandle: ~Copyable {
 /// Where connections go instead of the hosts in the URLs; for running against emulated servers.
 public struct Routing: Sendable, Equatable {
     /// `host:port` of every connection, regardless of the URL; nil for the URL's own host. The URL, the `Host` header
-    /// and the name in the certificate stay as they are (CURLOPT_CONNECT_TO(3)).
+    /// and the name in the certificate are unaffected (CURLOPT_CONNECT_TO(3)).
     public var connectTo: String?
     /// A PEM file of the certificate authorities to trust instead of the system's; nil for the system's.
     public var caFile: String?

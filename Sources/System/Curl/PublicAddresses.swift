@@ -102,7 +102,7 @@ struct ConnectionGuard {
 }
 
 extension OptionSetter {
-    /// Lets `connectionGuard` decide about each address, right before libcurl connects to it
+    /// Lets `connectionGuard` accept or reject each address, right before libcurl connects to it
     /// (CURLOPT_OPENSOCKETFUNCTION(3)); it must remain valid until the transfer has ended.
     mutating func setGuard(_ connectionGuard: UnsafeMutablePointer<ConnectionGuard>) {
         unsafe set(CURLOPT_OPENSOCKETDATA, pointer: connectionGuard)

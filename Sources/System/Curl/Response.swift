@@ -65,7 +65,7 @@ struct ResponseReceiver {
     private(set) var headIsDelivered = false
 
     private var status = 0
-    /// Whether the status line of the present head has been received: a second one is an invalid header.
+    /// Whether the status line of the current head has been received: a second one is an invalid header.
     private var hasStatusLine = false
     private var headers: [(name: String, value: String)] = []
     private var headerBytes = 0

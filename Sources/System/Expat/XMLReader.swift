@@ -124,7 +124,7 @@ public enum XMLError: Error, Equatable {
     case documentType
     /// It is larger, deeper, or has more elements than ``XMLLimits`` allow.
     case tooLarge
-    /// Expat has no memory.
+    /// Expat ran out of memory.
     case outOfMemory
 }
 

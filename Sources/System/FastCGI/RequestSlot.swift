@@ -117,7 +117,7 @@ public struct RequestSlot: ~Copyable {
         return rest > 0 ? try first + read(rest, into: &buffer, at: offset + 1) : first
     }
 
-    /// Lets bytes of the request's body accumulate for some time, unless some are already buffered; returns earlier if
+    /// Lets bytes of the request's body accumulate for a while, unless some are already buffered; returns earlier if
     /// the web server closes the connection (poll(2), `POLLHUP`).
     public borrowing func collect(for time: Duration) {
         guard let stream = unsafe request.pointee.in, unsafe Self.bytesAtHand(stream) == 0 else { return }

@@ -3,8 +3,8 @@ internal import COpenSSL
 /// Authenticated encryption of small secrets that are stored in the database: AES-256-GCM (NIST SP 800-38D).
 ///
 /// A record is: version (1 byte, 1), key identifier (4 bytes, big-endian), nonce (12 bytes, random), ciphertext (as
-/// long as the plaintext), tag (16 bytes). Version and key identifier are authenticated too. With random nonces one key
-/// may seal at most 2³² records (SP 800-38D, section 8.3); replace it before that.
+/// long as the plaintext), tag (16 bytes). Version and key identifier are also authenticated. With random nonces one
+/// key may seal at most 2³² records (SP 800-38D, section 8.3); replace it before that.
 public enum SealedBox {
     /// Number of bytes by which a record is longer than its plaintext.
     public static let overheadBytes = headerBytes + nonceBytes + tagBytes

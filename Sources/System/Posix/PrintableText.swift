@@ -4,7 +4,7 @@ public enum PrintableText {
     /// ends, DEL and C1, which terminals interpret as commands), formatting characters such as those that reverse the
     /// text direction (Unicode categories Cc, Cf, Zl and Zp), and other invisible ones.
     ///
-    /// Escaping is idempotent. A backslash stays as it is: escapes are for reading, not for decoding.
+    /// Escaping is idempotent. A backslash is left as it is: escapes are for reading, not for decoding.
     public static func escaping(_ text: String) -> String {
         guard !isPrintable(text) else { return text }
         var result = ""

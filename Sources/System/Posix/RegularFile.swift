@@ -19,7 +19,7 @@ public struct RegularFile: ~Copyable {
 
     /// When the contents, permissions or name of the file at `path` last changed; `nil` if it cannot be examined.
     ///
-    /// This is the time of the last change of its inode (stat(2), `st_ctim`). The time of its contents can be set to
+    /// This is the time of the last change to its inode (stat(2), `st_ctim`). The time of its contents can be set to
     /// anything, for example when an older file is moved here or copied with its times.
     public static func secondsSince1970OfLastChange(_ path: String) -> Int64? {
         var status = stat()

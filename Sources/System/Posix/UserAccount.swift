@@ -29,7 +29,7 @@ public struct UserAccount: Sendable {
         }
         let ownGroup = getegid()
         defer {
-            // Switches back in reverse order; a process that stayed the user would continue with fewer rights, never
+            // Switches back in reverse order; a process that remained the user would continue with fewer rights, never
             // with more.
             _ = seteuid(0)
             _ = setegid(ownGroup)

@@ -95,7 +95,7 @@ struct SwitchConfirmationTests {
         }
     }
 
-    @Test("With acceptRetired, the former account signs up as a separate identity, and the old identity stays")
+    @Test("With acceptRetired, the former account signs up as a separate identity, and the old identity is kept")
     func startingAfresh() throws {
         let move = try AccountSwitch(on: server, files: [TestFile()])
         try move.perform()

@@ -50,7 +50,7 @@ struct SwitchEndTests {
         expectDownload(try move.after.download(again, masterVersion: 3), of: again)
     }
 
-    @Test("Abandoned files are deleted on request; files with contents stay")
+    @Test("Abandoned files are deleted on request; files with contents are kept")
     func markDeleted() throws {
         let (lost, kept) = (TestFile("lost"), TestFile("kept"))
         let move = try AccountSwitch(on: server, files: [lost, kept])

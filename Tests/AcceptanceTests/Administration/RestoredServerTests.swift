@@ -84,7 +84,7 @@ extension PrivateStackTests {
         // MARK: Uploads by devices with newer state
 
         @Test(
-            "The same device can upload a forgotten file again, although its object exists [368]",
+            "The same device can upload a lost file again, although its object exists [368]",
             arguments: ForgottenTime.Place.allCases)
         func sameDevice(place: ForgottenTime.Place) async throws {
             let person = try await person(at: place)
@@ -101,7 +101,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "Another device can upload a forgotten file again, and the first device's object stays [368]",
+            "Another device can upload a lost file again, and the first device's object is kept [368]",
             arguments: ForgottenTime.Place.allCases)
         func otherDevice(place: ForgottenTime.Place) async throws {
             let person = try await person(at: place)
@@ -129,7 +129,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "The next version can be uploaded, although objects of forgotten next versions exist [369]",
+            "The next version can be uploaded, although objects of lost next versions exist [369]",
             arguments: ForgottenTime.Place.allCases)
         func nextVersion(place: ForgottenTime.Place) async throws {
             let person = try await person(at: place)
@@ -144,8 +144,8 @@ extension PrivateStackTests {
             let later = next.next("version 2, after the restoration")
             try person.publish(later)
             try person.expectContents(of: later)
-            // The server deletes objects that it replaced after the restoration. Forgotten objects stay beside the new
-            // one, which has a different name, or in Drive the same name.
+            // The server deletes objects that it replaced after the restoration. Objects that the server no longer
+            // knows remain beside the new one, which has a different name, or in Drive the same name.
             try await eventually("only forgotten objects and the current one exist") {
                 let objects = try person.objects(of: file)
                 return objects.count == 3 && !objects.contains(person.name(file))
@@ -186,7 +186,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("fsck keeps forgotten objects regardless of their age, and a later upload reuses them [371]")
+        @Test("fsck keeps objects lost from the database regardless of their age, and a later upload reuses them [371]")
         func repair() async throws {
             let past = try await Self.past.value
             let person = try #require(past.people[.dropbox])

@@ -59,7 +59,7 @@ extension RequestPlanner {
     /// Chooses a person who may switch accounts, one of their devices, and the new account: a fresh one, or one that
     /// they have left.
     ///
-    /// The last person without storage stays without.
+    /// The last person without storage remains without one.
     func accountSwitch(_ random: inout SeededGenerator) -> (caller: Caller, account: Account)? {
         let sharers = cast.people.filter { !cast.activeAccount(of: $0).bringsStorage }
         let mayStay = sharers.count == 1 ? sharers.first : nil

@@ -167,7 +167,7 @@ struct GoneTests {
         let received = try await phone.received()
         #expect(received.map(\.kind) == [.deletion] && received.map(\.attributes.fileUUID) == [hers])
 
-        // The owner of Bob's storage is removed, too.
+        // The owner of Bob's storage is also removed.
         try await phone.client.removeUser()
         let events = try await bob.events(.sharingGroupOwningUserRemoved) { try await bob.client.synced() }
         #expect(events.count == 1)

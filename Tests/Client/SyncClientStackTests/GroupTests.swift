@@ -235,7 +235,7 @@ struct GroupTests {
         #expect(await refusal { try await phone.sync() } == .differentUser)
         #expect(phone.client.sharingGroups.map(\.sharingGroupUUID) == [phone.group])
 
-        // The user is checked in a new process, too.
+        // The user is also checked in a new process.
         let again = try await phone.relaunched()
         again.credentials.signIn(other.user.account)
         #expect(await refusal { try await again.sync() } == .differentUser)

@@ -324,7 +324,7 @@ struct RefusalTests {
 
     // MARK: Withdrawals and stops
 
-    /// An upload whose storage replies only after some seconds.
+    /// An upload whose storage replies only after a few seconds.
     private func slowUpload(_ kind: ServerKind) async throws -> (Device, FileUUID, Task<SyncReport, any Error>) {
         let server = try TestServer.withFaults()
         let phone = try await settled(server, kind)

@@ -51,7 +51,7 @@ final class TestApp: SyncServerDelegate {
 
     func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
 
-    /// Forgets all deliveries so far.
+    /// Discards all deliveries so far.
     func forget() {
         change {
             $0.deliveries = []

@@ -57,7 +57,7 @@ struct DeliveryTests {
         #expect(work.map(\.file.path.text) == [Self.copy] && work[0].file.fileUUID != file.fileUUID)
     }
 
-    @Test("An edit that the library dropped for the download is kept, too; equal edits on both sides are no conflict")
+    @Test("An edit that the library dropped for the download is also kept; equal edits on both sides are no conflict")
     func givenUpEdit() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")

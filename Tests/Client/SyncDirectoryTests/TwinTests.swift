@@ -176,7 +176,7 @@ struct TwinTests {
 
         var brake = DeletionBrake()
         let now = Date()
-        // A folder's deletion takes some time.
+        // Deleting a folder takes a while.
         let held = [(19, 19, 0.0), (1, 30, 1), (20, 60, 62), (21, 60, 200)].map { deleted, present, seconds in
             brake.holds(deleted, of: present, at: now.addingTimeInterval(seconds))
         }

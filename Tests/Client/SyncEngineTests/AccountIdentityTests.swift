@@ -18,7 +18,7 @@ struct AccountIdentityTests {
         #expect(driver.engine.account?.epoch == AccountEpoch(3))
     }
 
-    @Test("A greater epoch is adopted: the index is fetched in full, versions stay, and nothing is downloaded")
+    @Test("A greater epoch is adopted: the index is fetched in full, versions are kept, and nothing is downloaded")
     func anotherDeviceSwitched() throws {
         var driver = try Driver.member()
         try driver.engine.adopt(Driver.reported(0))

@@ -116,7 +116,7 @@ struct ClientSupportTests {
         #expect(file == Driver.file(1))
     }
 
-    @Test("While syncs are blocked, each fails with the same error, and queued changes stay")
+    @Test("While syncs are blocked, each fails with the same error, and queued changes are kept")
     func blocked() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))

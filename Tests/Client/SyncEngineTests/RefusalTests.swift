@@ -236,7 +236,7 @@ struct WithdrawalTests {
         #expect(refusal { _ = try driver.engine.withdraw(Driver.file(1)) } == .couldNotFindFileUUID)
     }
 
-    @Test("The only change of a batch can be withdrawn while it is being sent")
+    @Test("The only change in a batch can be withdrawn while it is being sent")
     func batch() throws {
         var driver = try Driver.member(capabilities: .all)
         try driver.upload(Driver.attributes(1), size: 10)

@@ -72,7 +72,7 @@ struct ServerMoveTests {
     }
 
     @Test(
-        "Another device, and one that lost the confirmation's reply, ask too; older servers move nothing"
+        "Another device, and one that lost the confirmation's reply, also ask; older servers move nothing"
     )
     func othersAsk() throws {
         var driver = try Driver.member()

@@ -55,7 +55,7 @@ struct UncooperativeServerTests {
 
     @Test("Waiting for a server that accepts connections and never replies uses no processor time, and times out")
     func silentServer() async throws {
-        // In a separate process, since other tests use the processor, too.
+        // In a separate process, since other tests also use the processor.
         await #expect(processExitsWith: .success) {
             let server = try LocalHTTPServer { peer in peer.waitForHangUp() }
             let exchange = HTTPExchange(

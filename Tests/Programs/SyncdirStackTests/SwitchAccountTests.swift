@@ -27,7 +27,7 @@ extension SyncdirTests {
                 "sign-in", "--server", user.address, "--sandbox", user.sandbox, "--sandbox-account", account.id)
         }
 
-        @Test("Google to Dropbox: files are uploaded again from the directory, versions stay, and friends continue")
+        @Test("Google to Dropbox: files are uploaded again from the directory, versions are kept, and friends continue")
         func wholeSwitch() throws {
             let (ada, bob, group) = try couple(["a.txt": "one", "b/c.txt": "two"])
             let account = try server.newcomer(.dropbox).account

@@ -10,7 +10,7 @@ struct ConfigurationEditTests {
         return edit.text
     }
 
-    @Test("Values are replaced, members are added, and everything else stays as written")
+    @Test("Values are replaced, members are added, and everything else is left as written")
     func replacement() throws {
         let text = """
             {

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The section for sealing keys in the text of a configuration")
 struct SealingSectionTests {
-    @Test("The section is replaced, and everything else stays as written")
+    @Test("The section is replaced, and everything else is left as written")
     func replacement() throws {
         let text = """
             {

@@ -18,7 +18,7 @@ struct CircuitBreakerTests {
         return (circuit, now)
     }
 
-    @Test("A circuit opens after consecutive failures over some time, and returns the remaining time")
+    @Test("A circuit opens after consecutive failures over a period of time, and returns the remaining time")
     func opens() {
         var (circuit, now) = failing(CircuitBreaker.failuresToOpen - 1, each: .seconds(1))
         #expect(circuit.isClosed)

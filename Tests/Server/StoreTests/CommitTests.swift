@@ -156,7 +156,7 @@ struct CommitTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 1)
     }
 
-    @Test("All changes of one commit are counted, and the changes of other commits stay staged")
+    @Test("All changes in one commit are counted, and the changes in other commits stay staged")
     func mixed() throws {
         let files = try (0..<3).map { _ in try owner.addFile() }
         let otherDevice = try fixture.member(owner.user, of: owner.group)
@@ -248,7 +248,7 @@ struct CommitTests {
         try expectRefusal(.outdated(file))
     }
 
-    @Test("Changes of files that are not in the group are rejected", arguments: ["metadata", "deletion", "undelete"])
+    @Test("Changes to files that are not in the group are rejected", arguments: ["metadata", "deletion", "undelete"])
     func unknownFile(kind: String) throws {
         let file = someFile()
         switch kind {

@@ -108,7 +108,7 @@ struct ResumableUploadTests {
         #expect(try remains(of: intent, in: owner) == nil)
     }
 
-    @Test("At other providers an abandoned upload is forgotten at once")
+    @Test("At other providers the record of an abandoned upload is removed at once")
     func begunElsewhere() throws {
         let intent = try beginInStorage(first, of: owner)
         #expect(try store.transaction { try $0.abandonUpload(first, of: owner.user, on: device, at: noon) })

@@ -40,7 +40,7 @@ struct SwitchFixture {
         }
     }
 
-    /// Access to Alice's present account, as a confirmation receives it.
+    /// Access to Alice's current account, as a confirmation receives it.
     func formerAccount() throws -> RequestedMove {
         let row = try #require(try fixture.store.withSession { try $0.credentialRow(of: alice.user) })
         return RequestedMove(former: FormerAccount(credentials: [9], version: row.version))

@@ -51,7 +51,7 @@ struct IndexConditionTests {
         #expect(index().header("cache-control") == "no-store")
     }
 
-    @Test("Every change of the reply's contents changes the tag, whichever user made it")
+    @Test("Every change to the reply's contents changes the tag, whichever user made it")
     func changes() throws {
         var tags: [String] = [try tag()]
         func expectNew(_ what: String) throws {

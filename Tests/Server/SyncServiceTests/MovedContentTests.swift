@@ -114,7 +114,7 @@ struct MovedContentTests {
         #expect(throws: Refusal(.contentMismatch)) { try source.window(at: 0) }
     }
 
-    @Test("Failures in the former account are distinguished from those in the present one")
+    @Test("Failures in the former account are distinguished from those in the current one")
     func missing() throws {
         server.cloud.replace("o", by: nil)
 

@@ -7,7 +7,7 @@ import Testing
 struct PieceCollectorTests {
     private let start = ContinuousClock.now
 
-    /// The sizes passed on when pieces of some sizes arrive at some milliseconds, and the rest.
+    /// The sizes passed on when pieces of the given sizes arrive at the given milliseconds, and the rest.
     private func passed(_ pieces: [(milliseconds: Int, bytes: Int)]) -> (sizes: [Int?], rest: Int) {
         var collector = PieceCollector()
         var sent: [UInt8] = []

@@ -4,7 +4,7 @@ import Testing
 @testable import Store
 @testable import SyncService
 
-@Suite("Replacement of staged changes of a file")
+@Suite("Replacement of staged changes to a file")
 struct StagedReplacementTests {
     private static let file = someFile()
     private static let owner = OwningUser(userID: UserID(1), storageType: .google)

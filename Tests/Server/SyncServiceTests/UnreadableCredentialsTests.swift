@@ -84,7 +84,7 @@ struct UnreadableCredentialsTests {
         #expect(try setAside == 1)
         #expect(checkCreds(code: code).header("syncserver-offline-access") == "none")
 
-        // The present record is sealed with the right key.
+        // The current record is sealed with the right key.
         try server.execute(
             """
             UPDATE users

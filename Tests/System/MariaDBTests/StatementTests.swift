@@ -110,7 +110,7 @@ struct StatementTests {
         #expect(connection.preparedStatementCount == 1)
     }
 
-    @Test("A statement composed of columns is prepared once, too; a different list is a different statement")
+    @Test("A statement composed of columns is also prepared only once; a different list is a different statement")
     func composed() throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
         try connection.executeScript("CREATE TABLE item (id BIGINT NOT NULL PRIMARY KEY, name TEXT, note TEXT)")

@@ -20,7 +20,7 @@ struct SealedBoxTests {
         #expect(try SealedBox.seal(plaintext, key: key, additionalData: place) != record)
     }
 
-    @Test("A change of any bit is detected")
+    @Test("A change to any bit is detected")
     func tampered() throws {
         let key = try makeKey()
         let record = try SealedBox.seal(Array("secret".utf8), key: key, additionalData: place)

@@ -115,7 +115,7 @@ struct WorkerPoolTests {
         #expect(pool.count == 0 && !pool.hasLostWorkers)
     }
 
-    @Test("Threads that have been idle for a while end; spare and busy threads stay")
+    @Test("Threads that have been idle for a while end; spare and busy threads remain")
     func shrinking() async throws {
         let work = Work()
         let pool = try work.pool(.init(spare: 2, maximum: 20), reviewInterval: .milliseconds(20))

@@ -12,7 +12,7 @@ from .stage import OVERRIDES, Stage, slowest_hundredth
 
 ADDRESS = "127.0.60.1"
 THREADS = 8
-PROCESSES = 2  # of the role api: each counts separately
+PROCESSES = 2  # of the `api` role: each counts separately
 PER_MINUTE = OVERRIDES["failedSignInsPerMinute"]
 
 

@@ -49,7 +49,7 @@ class Phone:
         self.live: dict[str, tuple[int, bytes]] = {}
         # Those of them that the person has changed in their storage.
         self.changed: set[str] = set()
-        # For the present operation.
+        # For the current operation.
         self.requests = self.repetitions = self.sign_ins = self.hastened = 0
         self.seen: list[str] = []
 

@@ -124,7 +124,7 @@ class Relay:
         self.lanes = {provider: Lane(provider) for provider in PROVIDERS}
         # Calls to hosts of no provider.
         self.strangers: list[Call] = []
-        # The person of the present operation, by provider (people.py).
+        # The person of the current operation, by provider (people.py).
         self.people: dict = {}
         self.bucket: Bucket | None = None
         self._sandbox_port = 0

@@ -67,7 +67,7 @@ class Stack:
                 raise
 
     def down(self) -> None:
-        """Stops everything; the directory's contents stay. Does nothing without a stack."""
+        """Stops everything; the directory's contents are kept. Does nothing without a stack."""
         if not self.layout.run.exists():
             return
         with self._lock():

@@ -68,7 +68,7 @@ public struct ProviderTransport: Sendable {
 }
 
 extension HTTPExchange {
-    /// - Throws: if the address is no HTTP URL, or the body is a stream.
+    /// - Throws: if the address is not an HTTP URL, or the body is a stream.
     fileprivate init(_ request: URLRequest, idleTimeout: Duration) throws {
         guard let url = request.url, let parts = URLComponents(url: url, resolvingAgainstBaseURL: true),
             let scheme = parts.scheme?.lowercased(), let authority = parts.authority,

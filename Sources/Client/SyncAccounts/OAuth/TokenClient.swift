@@ -73,7 +73,7 @@ struct TokenClient: Sendable {
         return try Self.decode(Tokens.self, reply)
     }
 
-    /// Who a token belongs to, according to the provider.
+    /// The person to whom a token belongs, according to the provider.
     func person(of tokens: Tokens) async throws(SignInError) -> AccountCredentials.Person {
         let profile = PersonProfile(of: scheme)
         guard let profile else { throw SignInError(.misconfigured, "no profile for \(scheme.accountType.rawValue)") }

@@ -5,12 +5,12 @@ import Synchronization
 ///
 /// The methods are called one at a time, on any thread. Returning from a delivery acknowledges it.
 public protocol SyncServerCallbackDelegate: AnyObject, Sendable {
-    /// Decides about a download that conflicts with local changes, by calling
+    /// Decides what to do with a download that conflicts with local changes, by calling
     /// ``SyncServerConflict/resolveConflict(resolution:)``.
     func syncServerMustResolveContentDownloadConflict(
         _ downloadContent: ServerContentType, downloadedContentAttributes: SyncAttributes,
         uploadConflict: SyncServerConflict<ContentDownloadResolution>)
-    /// Decides about deletions by others that conflict with local changes; each needs an answer.
+    /// Decides what to do with deletions by others that conflict with local changes; each needs an answer.
     func syncServerMustResolveDownloadDeletionConflicts(
         conflicts: [(downloadDeletion: SyncAttributes, uploadConflict: SyncServerConflict<DownloadDeletionResolution>)])
     /// Takes delivery of a file group.

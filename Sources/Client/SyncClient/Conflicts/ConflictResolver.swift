@@ -11,7 +11,7 @@ public struct ConflictResolver: Sendable {
 
     let strategy: Strategy
 
-    /// The app's ``SyncServerDelegate`` decides about each conflict.
+    /// The app's ``SyncServerDelegate`` resolves each conflict.
     public static let delegate = ConflictResolver(strategy: .delegate)
     /// Local changes are dropped, and changes made by others are delivered.
     public static let serverWins = ConflictResolver(strategy: .serverWins)

@@ -8,7 +8,7 @@ import Synchronization
 
 /// The engine with its store, and the code that performs the engine's actions.
 ///
-/// A change of the state and its transaction are one step under a lock; the resulting actions follow, in the engine's
+/// A change to the state and its transaction are one step under a lock; the resulting actions follow, in the engine's
 /// order. Requests, questions and deliveries run in tasks, and report back as events.
 final class SyncDriver: Sendable {
     /// The state that the lock protects.

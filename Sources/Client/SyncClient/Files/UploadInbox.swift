@@ -10,8 +10,9 @@ import Synchronization
 /// a group with the next sync of that group, and those of all groups when it is created and on
 /// ``SyncServer/resumePendingUploads()``; each entry exactly once, oldest first.
 ///
-/// An entry that cannot be queued stays, and ``SyncServer/errors`` reports the reason on each attempt: a group that is
-/// unknown now may be known later. The app can inspect and remove such entries with ``entries()`` and ``discard(_:)``.
+/// An entry that cannot be queued remains, and ``SyncServer/errors`` reports the reason on each attempt: a group that
+/// is unknown now may be known later. The app can inspect and remove such entries with ``entries()`` and
+/// ``discard(_:)``.
 public struct UploadInbox: Sendable {
     /// An upload that waits in the inbox.
     public struct Entry: Sendable, Identifiable {
@@ -189,7 +190,7 @@ extension SyncDriver {
     /// Queues entries of one group, then removes them from the inbox. The queued file has the entry's name, which
     /// identifies an entry that a process queued and then ended before removing it.
     /// - Parameters:
-    ///   - mayQueue: called with the state locked; if false, the entries stay.
+    ///   - mayQueue: called with the state locked; if false, the entries remain.
     ///   - finish: a continuation within the same transaction.
     private func take(
         _ entries: [UploadInbox.Entry], if mayQueue: (borrowing State) -> Bool,

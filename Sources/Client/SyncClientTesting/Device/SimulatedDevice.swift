@@ -37,9 +37,9 @@ final class SimulatedDevice {
     /// The library's and the app's files on the device, by location.
     var storage: [LocalFileLocation: String] = [:]
     var files: [FileUUID: AppFile] = [:]
-    /// The app's changes of contents, keyed by the contents, which are unique.
+    /// The app's changes to contents, keyed by the contents, which are unique.
     var edits: [String: Edit] = [:]
-    /// The app's changes of texts, likewise.
+    /// The app's changes to texts, likewise.
     var textEdits: [String: Edit] = [:]
     /// Everything shown to the app: versions of contents, texts, files out of reach, and deletions.
     var seenVersions: Set<SeenVersion> = []
@@ -123,7 +123,7 @@ final class SimulatedDevice {
         }
     }
 
-    /// Records that no change of a file needs to arrive any more, except those of these items.
+    /// Records that no change to a file needs to arrive any more, except those of these items.
     func excuseAll(of file: FileUUID, except items: [UploadItem] = []) {
         let contents = items.compactMap { $0.source.flatMap { storage[$0] } }
         let texts = items.compactMap(\.appMetaData)

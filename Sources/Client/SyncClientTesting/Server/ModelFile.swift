@@ -70,7 +70,7 @@ struct ModelBatch: Equatable {
     }
 }
 
-/// The result of a change of a batch.
+/// The result of a change that belongs to a batch.
 struct ModelBatchMember {
     let request: String
     let reply: ServerReply
@@ -121,7 +121,7 @@ struct ModelGroup {
     var restored: (mark: RestoreMark, masterVersion: MasterVersion)?
     /// Changes committed before restorations.
     var formerHistory: [FileUUID: [ModelCommittedChange]] = [:]
-    /// The user, device and number of changes of the last commit, for retries without an id.
+    /// The user, device and number of changes in the last commit, for retries without an id.
     var lastCommit: (request: ServerRequestKey, count: Int)?
 }
 

@@ -226,7 +226,7 @@ extension ModelServer {
     }
 }
 
-// Changes that are committed with the last change of their batch.
+// Changes that are committed when the last change in their batch arrives.
 extension ModelServer {
     /// Stages a change and, if it completes a batch, commits the batch; all or nothing.
     func staging(

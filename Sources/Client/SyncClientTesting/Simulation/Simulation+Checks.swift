@@ -89,7 +89,7 @@ extension Simulation {
         }
     }
 
-    /// Only files that were deleted at some time may be reported as deleted.
+    /// Only files that have been deleted at least once may be reported as deleted.
     func checkDeleted(_ file: FileUUID, in group: SharingGroupUUID, _ device: SimulatedDevice) {
         let history = server.groups[group].map { $0.formerHistory[file, default: []] + $0.history[file, default: []] }
         if history?.contains(where: \.isDeleted) != true {
@@ -157,7 +157,7 @@ extension Simulation {
         }
     }
 
-    /// Every change of the app is committed, once, unless excused by the app's decision or by the fate of its file.
+    /// Every change by the app is committed, once, unless excused by the app's decision or by the fate of its file.
     private func checkEdits(of device: SimulatedDevice) {
         for (contents, edit) in device.edits {
             let times = commits(of: contents, edit)
@@ -206,7 +206,7 @@ extension Simulation {
         return true
     }
 
-    /// A refusal about a file, a storage or the user must not block other changes of the group.
+    /// A refusal about a file, a storage or the user must not block other changes to the group.
     func checkOthersSent(by device: SimulatedDevice) {
         guard !device.endedEarly, let engine = device.engine, let error = device.errors.last,
             let group = error.sharingGroupUUID

@@ -216,7 +216,7 @@ extension Simulation {
         }
     }
 
-    /// Withdraws the pending changes of a file, and requests the server's contents.
+    /// Withdraws the pending changes to a file, and requests the server's contents.
     func withdraw(_ file: FileUUID, _ device: SimulatedDevice) throws {
         guard var engine = device.engine else { return }
         let before = engine.state
@@ -280,7 +280,7 @@ extension Simulation {
                             device.edits[contents]?.isExcused = true
                         }
                     }
-                    // A text has no date: the changes of two sides may have the same version.
+                    // A text has no date: the changes on two sides may have the same version.
                     if let text = change.text?.contents { device.textEdits[text]?.isExcused = true }
                 }
             }

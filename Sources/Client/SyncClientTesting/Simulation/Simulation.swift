@@ -280,7 +280,7 @@ public struct SimulationReport: Sendable {
     public internal(set) var gone = 0
     /// The number of changes that were set aside because the server does not accept them.
     public internal(set) var failedUploads = 0
-    /// The number of times that a change began to wait for a storage or a permission.
+    /// The number of times that a change began to wait for storage or for permission.
     public internal(set) var waits = 0
     /// The number of withdrawals.
     public internal(set) var withdrawals = 0

@@ -62,7 +62,7 @@ final class Story {
         return device
     }
 
-    /// Repeats an action that a death of the process may have prevented, as people do.
+    /// Repeats an action, as a user would, because the process may have died before completing it.
     private func insist(_ body: () throws -> Bool) throws {
         for _ in 0..<100 { if try body() { return } }
         simulation.violation("a step of the story is not possible")

@@ -11,7 +11,7 @@ extension DirectoryKeeper {
         case keepDeletion
     }
 
-    /// Decides about new contents or a new text of a file for which the library has work.
+    /// Decides what to do with new contents, or a new text, for a file that has pending work.
     ///
     /// - Parameters:
     ///   - path: the path of the file according to the download.

@@ -184,8 +184,8 @@ extension DirectoryKeeper {
 
     /// Decides which file may have a path; the loser receives a name that indicates the conflict.
     ///
-    /// All devices decide alike: of two files, the one with the smaller UUID stays, and a folder takes precedence over
-    /// a file.
+    /// All devices decide alike: of two files, the one with the smaller UUID keeps its place, and a folder takes
+    /// precedence over a file.
     private func claim(_ wanted: RelativePath, for file: RecordedFile) throws -> Claim {
         if let other = record.fileOnTheWay(to: wanted), other.fileUUID != file.fileUUID {
             try stepAside(other)

@@ -88,7 +88,7 @@ extension DirectoryKeeper {
         file.hasShrunk = false
     }
 
-    /// Decides about the copy of a file whose replacement was expected; false without such a copy.
+    /// Decides what to do with the copy of a file whose replacement was expected; false without such a copy.
     ///
     /// Programs write a new file completely before they replace the old one with it. Contents that did not change until
     /// the replacement are therefore complete.

@@ -166,7 +166,7 @@ extension DirectoryKeeper {
         return sent
     }
 
-    /// Records that the library has dropped changes of a file, which will never be sent.
+    /// Records that the library has dropped changes to a file, which will never be sent.
     package func dropHandedOver(
         _ uuid: FileUUID, _ what: RecordedFile.Pending = [.contents, .path, .deletion]
     ) throws(RecordError) {

@@ -69,7 +69,7 @@ package final class DirectoryRecord {
         try store.save(file)
     }
 
-    /// Forgets a file.
+    /// Removes a file from the record.
     package func remove(_ uuid: FileUUID) throws(RecordError) {
         guard let file = files.removeValue(forKey: uuid) else { return }
         unindex(file)
@@ -82,7 +82,7 @@ package final class DirectoryRecord {
         try store.save(file)
     }
 
-    /// Forgets a displaced file.
+    /// Removes a displaced file from the record.
     package func removeDisplaced(_ name: String) throws(RecordError) {
         displaced[name] = nil
         try store.removeDisplaced(name)
@@ -94,7 +94,7 @@ package final class DirectoryRecord {
         try store.save(row)
     }
 
-    /// Forgets a change that the library had.
+    /// Removes the record of a change that the library had.
     func removeHandedOver(_ uuid: FileUUID) throws(RecordError) {
         guard handedOver.removeValue(forKey: uuid) != nil else { return }
         try store.removeHandedOver(uuid)

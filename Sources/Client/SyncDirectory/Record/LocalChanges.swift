@@ -1,6 +1,6 @@
 package import SyncProtocol
 
-/// The changes of a directory since the last look, found by comparing its record with a scan.
+/// The changes to a directory since the last look, found by comparing its record with a scan.
 package struct LocalChanges: Sendable, Hashable {
     /// One change.
     package enum Change: Sendable, Hashable {

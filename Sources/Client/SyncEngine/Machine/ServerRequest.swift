@@ -111,7 +111,7 @@ package enum ServerReply: Sendable {
     case done
     case uploads([FileInfo])
     /// A change completed its batch, or belongs to a complete batch: the whole batch is committed as this master
-    /// version. With the server's dates for a file.
+    /// version. Contains the server's dates for a file.
     case batchCommitted(MasterVersion, creationDate: WireDate?, updateDate: WireDate?)
     /// A commit, with the number of changes that it contained.
     case committed(numberUploadsTransferred: Int)

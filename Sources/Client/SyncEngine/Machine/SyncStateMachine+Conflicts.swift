@@ -46,7 +46,7 @@ extension SyncStateMachine {
         return DownloadDeletionConflict(attributes: attributes(of: item), conflictType: local)
     }
 
-    /// The local changes of a file, across all queues.
+    /// The local changes to a file, across all queues.
     private func localWork(on file: FileUUID) -> ConflictingClientOperation? {
         let items = state.pendingItems(of: file)
         let content = items.filter(\.isContent)

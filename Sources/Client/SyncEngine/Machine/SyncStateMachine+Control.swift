@@ -76,7 +76,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// The number of restarts of the active sync because of a change of the master version.
+    /// The number of restarts of the active sync because the master version changed.
     package var restarts: Int { run?.restarts ?? 0 }
 
     private mutating func close(
@@ -206,7 +206,7 @@ extension SyncStateMachine {
         fail(Self.error(for: failure, group: run?.group))
     }
 
-    /// Records why the pending changes of a group were not sent, for the app's report.
+    /// Records why the pending changes to a group were not sent, for the app's report.
     private mutating func note(_ error: SyncError, onChangesOf group: SharingGroupUUID) {
         // Errors about one storage or permission are recorded with the affected changes.
         guard ![.storageFull, .storageUnauthorized, .permissionDenied].contains(error.code) else { return }

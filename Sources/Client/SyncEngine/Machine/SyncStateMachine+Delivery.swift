@@ -219,7 +219,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// Makes the oldest upload of contents undelete the file. Older changes of the text alone could not be sent before
+    /// Makes the oldest upload of contents undelete the file. Older changes to the text alone could not be sent before
     /// it; the latest of them is sent with it.
     private mutating func keepForUndeletion(_ pending: [UploadItem]) {
         for item in pending where item.status == .uploaded {

@@ -83,7 +83,7 @@ extension SyncStateMachine {
             return
         }
         if entry.creationPending {
-            // The user has no such group on the server, and the server did not allow its creation.
+            // The user has no such group on the server, and the server rejected its creation.
             loseGroup(group)
             fail(SyncError(.uuidCollision, sharingGroupUUID: group))
             return

@@ -108,8 +108,8 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Forgets a group that the user is not, or is no longer, a member of: its files, and its unsent changes. The app's
-    /// own data is not touched.
+    /// Removes a group of which the user is not, or is no longer, a member: its files, and its unsent changes. The
+    /// app's own data is not touched.
     /// - Throws: `unknownSharingGroup`; `syncIsOperating` if the user is still a member.
     package mutating func forget(_ group: SharingGroupUUID) throws(SyncError) -> [EngineAction] {
         guard let entry = state.groups[group] else {

@@ -22,7 +22,7 @@ package struct UploadSource: Sendable, Equatable {
 
 // Queues changes. A call that throws has changed nothing.
 extension SyncStateMachine {
-    /// Queues a new file, or the next version of one. Replaces changes of the file that are queued and not yet closed,
+    /// Queues a new file, or the next version of one. Replaces changes to the file that are queued and not yet closed,
     /// or that were set aside.
     /// - Throws: `noMimeType`, `mimeTypeOfFileChanged`, `fileGroupUUIDChanged`, `fileAlreadyDeleted`,
     ///   `fileQueuedForDeletion`, `fileIsGone`, `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`,
@@ -59,7 +59,7 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Queues a change of a file's text alone. Replaces changes of the file that are queued and not yet closed.
+    /// Queues a change to a file's text alone. Replaces changes to the file that are queued and not yet closed.
     /// - Throws: `badAppMetaData`, `couldNotFindFileUUID`, and the errors of ``upload(_:_:at:)``.
     package mutating func uploadAppMetaData(
         _ attributes: SyncAttributes, at now: WireDate
@@ -82,8 +82,8 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Queues deletions: all of them, or none. Drops changes of the files that are queued and not yet closed, that wait
-    /// for a storage, or that were set aside; a file that therefore never reached the server is deleted immediately.
+    /// Queues deletions: all of them, or none. Drops changes to the files that are queued and not yet closed, that wait
+    /// for storage, or that were set aside; a file that therefore never reached the server is deleted immediately.
     /// - Throws: `deletingUnknownFile`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `sharingGroupUUIDInconsistent`,
     ///   `unknownSharingGroup`, `notAMember`, `permissionDenied`, `openQueueNotEmpty`.
     package mutating func delete(_ files: [FileUUID], at now: WireDate) throws(SyncError) -> [EngineAction] {
@@ -218,7 +218,7 @@ extension SyncStateMachine {
         }
         guard !entry.deletedLocally else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
         guard !hasDeletion(file) else { throw SyncError(.fileQueuedForDeletion, fileUUID: file) }
-        // Changes of files in a revoked storage may wait for its owner.
+        // Changes to files in a revoked storage may wait for its owner.
         if let reason = entry.goneReason, reason != .authTokenExpiredOrRevoked {
             throw SyncError(.fileIsGone, fileUUID: file, goneReason: reason)
         }
@@ -306,7 +306,7 @@ extension SyncStateMachine {
         if let queued { removeItem(queued) }
         dropItems(items.filter { $0.id != item.id })
         item.appMetaData = texts.last
-        // The file stays, since the new item owns it.
+        // The file is kept, since the new item owns it.
         state.items[item.key] = nil
         state.items.put(item.requeued(as: state.nextItemID(), in: open.id))
         state.queues.update(open.key) { $0.sharingGroupUUID = item.sharingGroupUUID }
@@ -314,15 +314,15 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Discards the changes of a file that were set aside. A file that never reached the server is forgotten.
+    /// Discards the changes to a file that were set aside. If the file never reached the server, its record is removed.
     /// - Throws: `couldNotFindFileUUID` if nothing was set aside.
     package mutating func discardUpload(of file: FileUUID) throws(SyncError) -> [EngineAction] {
         try withdraw(changesSetAside(of: file), of: file)
         return takeActions()
     }
 
-    /// Withdraws all pending changes of a file in all queues, and cancels a transfer in progress. A file that never
-    /// reached the server is forgotten.
+    /// Withdraws all pending changes to a file from all queues, and cancels any transfer in progress. If the file never
+    /// reached the server, its record is removed.
     /// - Throws: `couldNotFindFileUUID` if nothing is pending; `commitUnderWay`.
     package mutating func withdraw(_ file: FileUUID) throws(SyncError) -> [EngineAction] {
         let items = state.items.rows(at: .file(file))

@@ -109,7 +109,7 @@ extension SyncStateMachine {
         return StorageKey(owner: entry?.owningUserID ?? own, group: item.sharingGroupUUID)
     }
 
-    // MARK: Waiting for a storage
+    // MARK: Waiting for storage
 
     /// Whether a storage has already refused such an item in this sync; then the item waits as well.
     mutating func waitsForRefusedStorage(_ item: UploadItem) -> Bool {
@@ -210,7 +210,7 @@ extension SyncStateMachine {
         state.queues.rows(at: .dead).flatMap { state.items(in: $0.id) }.compactMap(\.failure)
     }
 
-    /// Drops replaced changes that wait for a storage, so that the newer contents need not wait behind them.
+    /// Drops replaced changes that wait for storage, so that the newer contents need not wait behind them.
     mutating func dropWhatIsReplaced() {
         for queue in state.closedQueues(of: runGroup) where queue.commitID == nil && queue.batchUUID == nil {
             for item in state.items(in: queue.id) where item.isContent && item.lastError?.isAboutStorage == true {
@@ -273,7 +273,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// The changes of a file that were set aside, or became dead with their group; oldest first.
+    /// The changes to a file that were set aside, or became dead with their group; oldest first.
     package func changesSetAside(of file: FileUUID) -> [UploadItem] {
         state.items.rows(at: .file(file)).filter { state.queues[$0.queueID]?.state == .dead }
     }
@@ -342,7 +342,7 @@ extension SyncStateMachine {
         dropItems([item])
     }
 
-    /// The next waiting change of the file, if it and later changes replace or include an item's upload: a text that
+    /// The next waiting change to the file, if it and later changes replace or include an item's upload: a text that
     /// cannot be sent before its file is sent with the contents.
     private func successor(of item: UploadItem, _ file: FileUUID) -> UploadItem? {
         let newer = state.pendingItems(of: file).filter { $0.id > item.id && $0.isContent && $0.status == .notStarted }

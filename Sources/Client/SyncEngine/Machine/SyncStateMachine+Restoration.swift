@@ -207,7 +207,7 @@ extension SyncStateMachine {
         deleteAgain(known, row, version, isChanged: true)
     }
 
-    /// Queues the text of a file that the server has lost, unless a change of the file already carries it.
+    /// Queues the text of a file that the server has lost, unless a change to the file already carries it.
     private mutating func queueText(
         _ text: String, of known: DirectoryEntry, comparedWith version: AppMetaDataVersion?
     ) {

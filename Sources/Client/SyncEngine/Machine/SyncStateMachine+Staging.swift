@@ -67,7 +67,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// If staged changes cannot be discarded, they can only be replaced: by the queue's own change of the same file,
+    /// If staged changes cannot be discarded, they can only be replaced: by the queue's own change to the same file,
     /// or, if the file is deleted, by another deletion, which changes nothing.
     private mutating func replaceStaged(_ rows: [FileInfo], of queue: RowID<UploadQueue>) {
         let waiting = Set(state.items(in: queue).filter { $0.status == .notStarted }.compactMap(\.fileUUID))
@@ -147,7 +147,7 @@ extension SyncStateMachine {
             && texts.allSatisfy { ($0?.utf8.count ?? 0) <= Self.maximumBatchTextBytes }
     }
 
-    /// Records, once all changes of a batch have been sent, that the server may commit it without another request.
+    /// Records, once all changes in a batch have been sent, that the server may commit it without another request.
     mutating func noteLastOfBatch(_ id: RowID<UploadQueue>) {
         guard let batchUUID = state.queues[id]?.batchUUID, !state.items.contains(at: .waiting(id)) else { return }
         state.queues.update(id) { $0.commitID = batchUUID.commitID }
@@ -218,7 +218,7 @@ extension SyncStateMachine {
             completeBatch(item.queueID, version)
             resumeDownloads()
         case .fileStaged, .done:
-            // Other changes of the batch have not arrived. Those that have arrived stay staged.
+            // Other changes in the batch have not arrived. Those that have arrived remain staged.
             state.queues.update(item.queueID) { $0.commitID = nil }
             state.items.update(id) { $0.status = .uploaded }
             resumeDownloads()

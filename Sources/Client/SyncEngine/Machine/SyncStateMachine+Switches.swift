@@ -73,7 +73,7 @@ extension SyncStateMachine {
         return resumePendingUploads(at: now)
     }
 
-    /// Records that the switch whose files were uploaded again is over; a proposal of a later switch stays.
+    /// Records that the switch whose files were uploaded again is over; a proposal of a later switch is kept.
     ///
     /// Does nothing if another switch has been carried out meanwhile.
     package mutating func endAccountSwitch(_ switchID: AccountSwitchID) -> [EngineAction] {
@@ -195,8 +195,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// Whether this device would upload files of the group again. Others, or the server, may have been faster, without
-    /// a change of the master version.
+    /// Whether this device would upload files of the group again. Others, or the server, may have uploaded them
+    /// already, which does not change the master version.
     func hasFilesToReupload(in group: SharingGroupUUID) -> Bool {
         state.directory.rows(at: .waiting(group)).contains {
             isOwn($0.owningUserID) || configuration.reuploadsForOthers

@@ -49,8 +49,8 @@ extension SyncStateMachine {
         return entry.appMetaData.map { $0.version.next } ?? .first
     }
 
-    /// The closed queues of a group that a sync alone cannot send: they wait for a storage, a file that is out of
-    /// reach, an earlier waiting queue that changes one of the same files, or the permission to write.
+    /// The closed queues of a group that a sync alone cannot send: they wait for storage, a file that is out of reach,
+    /// an earlier waiting queue that changes one of the same files, or the permission to write.
     func parkedQueues(of group: SharingGroupUUID) -> Set<RowID<UploadQueue>> {
         Set(parking(in: group).map(\.queue.id))
     }
@@ -237,7 +237,7 @@ extension SyncStateMachine {
 
     mutating func receiveUpload(_ reply: ServerReply, _ id: RowID<UploadItem>, of queue: RowID<UploadQueue>) {
         guard let item = state.items[id], let file = item.fileUUID, let entry = state.directory[file] else {
-            // Withdrawn meanwhile. If it completed its batch, the index shows that it was committed nevertheless.
+            // Withdrawn meanwhile. If it completed its batch, the index shows that it was still committed.
             if case .batchCommitted(let version, _, _) = reply { endTransfers(.takeBatchOver(queue, version)) }
             continueUploads(of: queue)
             return
@@ -307,8 +307,8 @@ extension SyncStateMachine {
         state.groups.update(entry.sharingGroupUUID) { $0.indexedVersion = nil }
     }
 
-    /// Marks all staged changes of a group as not started, since their versions may no longer be the next ones. A
-    /// created group stays created.
+    /// Marks all staged changes to a group as not started, since their versions may no longer be the next ones. Groups
+    /// that were created remain.
     mutating func resetItems(of group: SharingGroupUUID) {
         verifiedGroups.remove(group)
         for queue in state.closedQueues(of: group) where queue.commitID == nil {

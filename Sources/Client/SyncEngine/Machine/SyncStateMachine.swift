@@ -40,9 +40,9 @@ package struct SyncStateMachine: Sendable {
         }
     }
 
-    /// Changes of the master version within one sync after which the engine waits before it retries.
+    /// Changes to the master version within one sync after which the engine waits before it retries.
     package static let restartsWithoutWaiting = 5
-    /// Changes of the master version within one sync after which it ends with an error.
+    /// Changes to the master version within one sync after which it ends with an error.
     package static let maximumRestarts = 20
     /// The range of the wait, in seconds; random, so that clients in the same situation do not retry in lockstep.
     package static let waitSeconds = 2...30
@@ -180,7 +180,7 @@ struct Run: Sendable {
     var transfers: [EngineToken: Transfer] = [:]
     /// The step to take after the transfers in progress, instead of further transfers.
     var afterTransfers: AfterTransfers?
-    /// The number of restarts because of a change of the master version.
+    /// The number of restarts because the master version changed.
     var restarts = 0
     /// Whether a commit contained less than was staged, so that its items must be checked one by one.
     var commitWasPartial = false

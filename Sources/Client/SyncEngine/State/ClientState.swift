@@ -50,7 +50,7 @@ package struct ClientState: Sendable, Equatable {
     }
 }
 
-/// The changes of one event in each table.
+/// The changes that one event makes to each table.
 package struct StateChanges: Sendable {
     package var groups: [RowChange<SharingEntry>] = []
     package var directory: [RowChange<DirectoryEntry>] = []
@@ -147,7 +147,7 @@ extension ClientState {
         items.rows(at: .queue(queue))
     }
 
-    /// The pending changes of a file across all queues that are not dead, oldest first.
+    /// The pending changes to a file across all queues that are not dead, oldest first.
     package func pendingItems(of file: FileUUID) -> [UploadItem] {
         items.rows(at: .file(file)).filter { queues[$0.queueID]?.state != .dead }
     }

@@ -194,7 +194,7 @@ package struct StoredResolution: Sendable, Equatable {
 
 /// A completed download whose result has not been used yet.
 ///
-/// The contents of a version never change, so they remain valid after a change of the master version, and after a
+/// The contents of a version never change, so they remain valid after a change to the master version, and after a
 /// relaunch.
 package struct TransferCacheEntry: TableRow {
     /// The information in a reply other than the contents.

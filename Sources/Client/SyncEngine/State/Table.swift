@@ -14,7 +14,7 @@ extension TableRow where IndexKey == Never {
     package var indexKeys: [Never] { [] }
 }
 
-/// A change of one row.
+/// A change to one row.
 package enum RowChange<Row: TableRow>: Sendable {
     /// The row is new, or has new values.
     case put(Row)

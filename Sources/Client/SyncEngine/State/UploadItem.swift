@@ -78,7 +78,7 @@ package struct UploadItem: TableRow {
         case queue(RowID<UploadQueue>)
         /// Waiting items of a queue.
         case waiting(RowID<UploadQueue>)
-        /// Changes of a file.
+        /// Changes to a file.
         case file(FileUUID)
         /// Removals of the user from a sharing group.
         case leaving(SharingGroupUUID)
@@ -160,7 +160,7 @@ package struct UploadQueue: TableRow {
     /// The id of the commit that was sent, while its outcome is unknown. The commit of a batch counts as sent once all
     /// of its changes have been sent.
     package var commitID: CommitID?
-    /// The master version that this commit, or the changes of the batch, named.
+    /// The master version that this commit, or the changes in the batch, named.
     package var commitVersion: MasterVersion?
     /// When it was opened.
     package let createdAt: WireDate

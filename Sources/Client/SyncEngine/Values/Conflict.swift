@@ -28,7 +28,7 @@ public enum ConflictingClientOperation: Sendable, Hashable {
     case both
 }
 
-/// A download of contents or app metadata that conflicts with local changes of the same file.
+/// A download of contents or app metadata that conflicts with local changes to the same file.
 public struct ContentDownloadConflict: Sendable, Hashable {
     /// The contents of the download.
     public let download: ServerContentType
@@ -47,7 +47,7 @@ public struct ContentDownloadConflict: Sendable, Hashable {
     }
 }
 
-/// A deletion by another user or device that conflicts with local changes of the same file.
+/// A deletion by another user or device that conflicts with local changes to the same file.
 public struct DownloadDeletionConflict: Sendable, Hashable {
     /// The file that was deleted.
     public let attributes: SyncAttributes

@@ -103,7 +103,7 @@ extension ServerConnection {
         }
     }
 
-    /// Sends some bytes, or asks for the position.
+    /// Sends bytes, or asks for the position.
     /// - Parameter mayBeOutOfReach: Whether to continue after a request that could not be sent.
     private func sendOrAsk<Request: PiecewiseRequest>(
         _ range: Range<Int64>?, of upload: PiecewiseUpload<Request>, in session: StorageSession, mayBeOutOfReach: Bool
@@ -192,7 +192,7 @@ struct StorageSession: Sendable {
 
     /// Approximate size of a request with a part of the file, which is in memory while it is sent.
     private static let pieceBytes: Int64 = 16 << 20
-    /// The limit below which all requests to a OneDrive session must stay.
+    /// All requests to a OneDrive session must be smaller than this.
     private static let fragmentLimitBytes: Int64 = 60 << 20
 
     let lengthBytes: Int64

@@ -12,8 +12,7 @@ extension ServerConnection {
     /// verified in the same way; on any failure, they are downloaded through the server.
     ///
     /// Metadata that are too long for a header are read in a second request, after the bytes. A server of an older
-    /// release sends them in the header nevertheless, where proxies reject them from 4 KiB, and libcurl (7.88) from 100
-    /// KiB.
+    /// release still sends them in the header, where proxies reject them from 4 KiB, and libcurl (7.88) from 100 KiB.
     /// - Parameters:
     ///   - file: The destination; an existing file is replaced. After an error, or an outcome other than success, it
     ///     does not exist.

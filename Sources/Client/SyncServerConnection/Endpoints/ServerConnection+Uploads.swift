@@ -55,7 +55,7 @@ extension ServerConnection {
     /// (Apache) or 16 KiB of request (HAProxy). The server itself accepts 60,000 bytes of query and headers.
     static let maximumQueryMetadataBytes = 6_000
 
-    /// Stages a change of a committed file's app metadata. Long metadata are sent as the body, if the server supports
+    /// Stages a change to a committed file's app metadata. Long metadata are sent as the body, if the server supports
     /// that.
     public func uploadAppMetaData(
         _ request: UploadAppMetaDataRequest

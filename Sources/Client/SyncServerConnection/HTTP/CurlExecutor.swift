@@ -281,7 +281,7 @@
             do { try partial.append(Data(bytes)) } catch { throw TransportFailure(storing: error) }
         }
 
-        /// Ends an attempt; the received bytes stay as long as the partial download does.
+        /// Ends an attempt; the received bytes are kept as long as the partial download is.
         func end() { partial.end() }
 
         /// Moves the file to its destination.

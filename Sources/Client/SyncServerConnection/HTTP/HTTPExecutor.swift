@@ -16,7 +16,7 @@ public protocol HTTPExecutor: Sendable {
     /// If the surrounding task is cancelled, the transfer ends at once and the failure is
     /// ``TransportFailure/Kind/cancelled``.
     /// - Parameter progress: called while the bodies of large transfers are transferred; on any thread, in order.
-    /// - Throws: ``TransportFailure`` without a complete reply; any status is a reply.
+    /// - Throws: ``TransportFailure`` if there is no complete reply; a reply with any status is a reply.
     func execute(
         _ exchange: HTTPExchange, progress: (@Sendable (TransferProgress) -> Void)?
     ) async throws(TransportFailure) -> HTTPReply

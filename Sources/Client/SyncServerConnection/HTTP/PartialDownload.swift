@@ -80,7 +80,7 @@ public final class PartialDownload: Sendable {
         }
     }
 
-    /// Ends an attempt; the received bytes stay.
+    /// Ends an attempt; the received bytes are kept.
     public func end() {
         state.withLock { state in
             try? state.handle?.close()

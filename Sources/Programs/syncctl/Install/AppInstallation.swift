@@ -13,7 +13,7 @@ struct AppInstallation {
 
     private var isRunning: Bool { AtomicFile.exists("/run/systemd/system") }
 
-    /// Creates the app's files, users and folders; existing ones stay.
+    /// Creates the app's files, users and folders; existing ones are kept.
     /// - Returns: files that an administrator has changed, and that this release would write differently.
     /// - Throws: ``CommandFailure``, ``PosixError``.
     @discardableResult
@@ -39,8 +39,8 @@ struct AppInstallation {
         try AtomicFile.link(link, to: "../sites-available/\(package)")
     }
 
-    /// Stops the app, and removes its units and its nginx site. Configuration, secrets, database, logs and backups
-    /// stay.
+    /// Stops the app, and removes its units and its nginx site. Configuration, secrets, database, logs and backups are
+    /// kept.
     func remove() throws {
         if isRunning, AppFiles(of: app).isInstalled {
             try call(
@@ -59,7 +59,7 @@ struct AppInstallation {
         _ = try? ChildProcess.run(["systemctl", "reset-failed", app.unit("*")])
     }
 
-    /// The last step of a removal: everything else stays removed even if nginx rejects another site.
+    /// The last step of a removal: the rest of the removal stands even if nginx rejects another site.
     func letNginxForget() throws {
         guard isRunning, try ChildProcess.run(["systemctl", "is-active", "--quiet", "nginx.service"]).status == 0 else {
             return

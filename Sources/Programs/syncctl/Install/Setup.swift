@@ -94,7 +94,7 @@ struct Setup: ParsableCommand {
             report.remaining = plan.remaining
             try perform(plan, on: host, answers, &report)
             guard plan.actions.contains(where: \.needsNewPlan), report.isDone else { return }
-            // With the new certificate.
+            // nginx now uses the new certificate.
             host.keepsPrevious = false
             let rest = try self.plan(for: &answers, on: host)
             try perform(rest, on: host, answers, &report)

@@ -146,7 +146,7 @@ struct SetupOptions: ParsableArguments {
     /// Whether the options leave open which certificate is used.
     var leavesCertificateOpen: Bool { certificate == nil && !certbot && !trial }
 
-    /// Whether the options request a change of a host that is already set up, or the settings of a new one.
+    /// Whether the options request a change to a host that is already set up, or the settings of a new one.
     var isChange: Bool {
         host != nil || publicURL != nil || !proxyProtocolFrom.isEmpty || !leavesCertificateOpen || sandbox
             || makesBackups || nginxConnections || older != nil || !answers.settings.isEmpty

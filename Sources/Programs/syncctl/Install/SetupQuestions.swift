@@ -268,7 +268,7 @@ struct LastSetup {
     /// `nil` without a configuration.
     var configuration: HostState.Configuration?
 
-    /// Whether no question has to be asked.
+    /// Whether there is nothing to ask.
     var isComplete: Bool { configuration != nil && site?.host != nil }
 
     /// Fills in what the answers leave open.

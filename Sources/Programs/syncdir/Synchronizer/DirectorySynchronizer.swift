@@ -40,7 +40,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
         var hasMore = false
     }
 
-    /// A change of a file.
+    /// A change to a file.
     struct Change: Sendable, Hashable, Encodable {
         var path: String
         /// `contents`, `path` or `deletion`; for problems, a reason.

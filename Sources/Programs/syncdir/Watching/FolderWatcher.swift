@@ -32,7 +32,7 @@ import SyncDirectory
 
         deinit { unsafe source.cancel() }
 
-        /// Watches these folders too; a folder that is already watched costs only the call.
+        /// Also watches these folders; a folder that is already watched costs only the call.
         func watch(_ folders: [String]) {
             let mask = UInt32(
                 IN_CREATE | IN_DELETE | IN_CLOSE_WRITE | IN_MODIFY | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR

@@ -108,7 +108,7 @@ public struct AppMetaDataVersion: WireInteger {
     }
 }
 
-/// Counts the accepted changes of one sharing group; the optimistic lock of nearly all file operations.
+/// Counts the accepted changes to one sharing group; the optimistic lock of nearly all file operations.
 public struct MasterVersion: WireInteger {
     /// The number.
     public let rawValue: Int64

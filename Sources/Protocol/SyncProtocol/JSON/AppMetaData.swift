@@ -11,7 +11,7 @@ public struct AppMetaData: Sendable, Hashable {
 
     /// The version of the file's metadata.
     public let version: AppMetaDataVersion
-    /// Any text, including line breaks and NUL. Empty text is metadata too.
+    /// Any text, including line breaks and NUL. Empty text is also metadata.
     public let contents: String
 
     /// Creates metadata, without checking the size.

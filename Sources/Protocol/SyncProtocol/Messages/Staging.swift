@@ -1,4 +1,4 @@
-/// Stages a change of a committed file's app metadata.
+/// Stages a change to a committed file's app metadata.
 public struct UploadAppMetaDataRequest: RequestMessage {
     public typealias Response = StagingResponse
     public typealias Access = MemberAccess
@@ -106,7 +106,7 @@ public struct UploadDeletionRequest: RequestMessage {
     }
 }
 
-/// The response of an endpoint that stages a change of a file without contents.
+/// The response of an endpoint that stages a change to a file without contents.
 public enum StagingResponse: ResponseMessage {
     /// The change waits to be committed.
     case staged
@@ -203,9 +203,9 @@ public struct DiscardUploadsRequest: RequestMessage {
 
     /// The group; here it must be a well-formed UUID.
     public let sharingGroupUUID: SharingGroupUUID
-    /// Only changes of these files.
+    /// Only changes to these files.
     public let fileUUIDs: [FileUUID]?
-    /// Only changes of this batch.
+    /// Only changes in this batch.
     public let batchUUID: BatchUUID?
 
     /// Creates a request.

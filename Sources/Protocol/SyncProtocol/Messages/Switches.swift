@@ -216,7 +216,7 @@ public enum MissingFiles: String, QueryValue, Hashable, CaseIterable {
 
 /// The outcome of an ended switch; the same for a repeated request.
 public struct FinishAccountSwitchResponse: ResponseMessage {
-    /// The identity's present epoch.
+    /// The identity's current epoch.
     public let accountEpoch: AccountEpoch
 
     /// Creates a response.

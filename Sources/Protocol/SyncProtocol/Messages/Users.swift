@@ -232,7 +232,7 @@ public struct AccountIdentity: Sendable, Hashable, Decodable {
 public struct RevokeDeviceGrantsResponse: ResponseMessage {
     /// The number of revoked grants.
     public let numberRevoked: Int64
-    /// The number of named grants that stay because they are older than the one that the request presented.
+    /// The number of named grants that were not revoked because they are older than the one that the request presented.
     public let numberKept: Int64
 
     /// Creates a response.

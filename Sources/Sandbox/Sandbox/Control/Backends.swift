@@ -48,7 +48,7 @@ struct BackendControl {
 
 /// Forwards one request to a backend and returns its response, both piece by piece and byte for byte.
 ///
-/// Target, `Host` and all headers stay as the client sent them, since its signature covers them. The version is
+/// Target, `Host` and all headers are left as the client sent them, since its signature covers them. The version is
 /// HTTP/1.0, so that the server does not expect to be asked before the body, and the end of the connection ends a
 /// response without a length. The server should not send a chunked response either; if it does (Ceph 16.2), the chunks
 /// are joined.

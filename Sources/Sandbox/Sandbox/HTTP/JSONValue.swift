@@ -60,7 +60,7 @@ public struct JSONObject: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     /// Names and values, in order.
     public private(set) var members: [(name: String, value: JSONValue)]
 
-    /// An object with these members; of equal names the last value counts.
+    /// An object with these members; if names are equal, the last value counts.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         members = []
         for (name, value) in elements { self[name] = value }
@@ -119,8 +119,9 @@ extension JSONValue: Decodable {
 
     /// The value represented by all of `bytes` (RFC 8259, UTF-8), at most 64 levels deep.
     ///
-    /// Members are sorted by name, because `JSONDecoder` does not report their order; of equal names the first counts.
-    /// Numbers whose value is an exact `Int` become one, however they are written: `1.0` is 1. Others become doubles.
+    /// Members are sorted by name, because `JSONDecoder` does not report their order; if names are equal, the first
+    /// counts. Numbers whose value is an exact `Int` become one, however they are written: `1.0` is 1. Others become
+    /// doubles.
     /// - Throws: `DecodingError` for anything except one JSON value surrounded only by white space, and for numbers
     ///   beyond the range of doubles.
     public init(parsing bytes: [UInt8]) throws {

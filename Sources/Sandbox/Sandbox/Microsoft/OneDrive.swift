@@ -19,7 +19,7 @@ struct OneDriveItem: Sendable {
     var quickXorHash: String?
     /// Counts all changes.
     var version = 1
-    /// Counts changes of the contents.
+    /// Counts changes to the contents.
     var contentVersion = 1
     /// Whether it is the folder of our app.
     var isAppFolder = false
@@ -38,7 +38,7 @@ struct OneDriveItem: Sendable {
         contentAt = time
     }
 
-    /// Changes with every change of the item.
+    /// Changes with every change to the item.
     var eTag: String { "\"{\(id)},\(version)\"" }
     /// Changes only with the contents.
     var cTag: String { "\"c:{\(id)},\(contentVersion)\"" }

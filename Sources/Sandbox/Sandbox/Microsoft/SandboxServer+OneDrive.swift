@@ -55,7 +55,7 @@ extension SandboxServer {
     }
 }
 
-/// A change of a OneDrive, under the server's lock.
+/// A change to a OneDrive, under the server's lock.
 struct OneDriveChange {
     var drive: OneDrive
     let directory: StateDirectory

@@ -4,7 +4,7 @@ import Posix
 /// The common parts of all pages for people: the frame, the style, and the headers that block scripts.
 ///
 /// The pages have no scripts. People's contents are written as escaped text or referenced as pictures, and the policy
-/// would stop any script that got in nevertheless.
+/// would stop any script that still got in.
 enum PageLayout {
     /// A page with this title and body.
     /// - Parameter body: markup.

@@ -11,7 +11,7 @@ public final class Circuits: TransportDecorator {
     public struct Call {
         fileprivate var service: ExternalService
         fileprivate var host: String
-        /// Whether the operator should know about a change of the circuit: not for a server that only a person named.
+        /// Whether to report changes in the circuit's state to the operator: not for a server that only a person named.
         fileprivate var isReported: Bool
         fileprivate var admission: CircuitBreaker.Admission
         fileprivate var start: ContinuousClock.Instant

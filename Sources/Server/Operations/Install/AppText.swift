@@ -136,7 +136,7 @@ private struct Occurrence {
     var isPartOfWord: Bool { before.utf8.last.map(Self.isWord) ?? false }
     /// Whether the occurrence is part of a longer word.
     var isContinued: Bool { isPartOfWord || (after.utf8.first.map(Self.isWord) ?? false) }
-    /// Whether a blank and a command's name follow.
+    /// Whether a space and a command's name follow.
     var precedesArgument: Bool {
         after.hasPrefix(" ") && after.dropFirst().utf8.first.map { (0x61...0x7A).contains($0) || $0 == 0x2D } == true
     }

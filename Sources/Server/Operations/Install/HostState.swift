@@ -56,7 +56,7 @@ public struct HostState: Sendable, Equatable {
     public var knowsName = true
     /// Contents of `nginx.conf`.
     public var nginxConfiguration = ""
-    /// The limit of connections for each nginx process; `nil` if nginx's configuration does not set it.
+    /// The connection limit of each nginx process; `nil` if nginx's configuration does not set it.
     public var nginxConnections: Int?
     /// The template that the package installs.
     public var siteTemplate = ""

@@ -12,7 +12,7 @@ public struct SetupAnswers: Sendable, Equatable {
         case secret(SecretSource?)
 
         /// - Parameters:
-        ///   - text: the value; several values separated by blanks; for a secret, the path of a file.
+        ///   - text: the value; several values separated by spaces; for a secret, the path of a file.
         ///   - name: the operator's name for the answer: an option, or the setting's key.
         public init(_ text: String, to question: SetupQuestion, givenBy name: String) {
             self =
@@ -128,7 +128,7 @@ public struct SetupAnswers: Sendable, Equatable {
     /// Whether there is a push service.
     public var hasPush: Bool { Company.pushes.contains { has($0.settings) } }
 
-    /// Problems of the answers, as sentences; empty if they are sufficient for a plan.
+    /// Problems with the answers, as sentences; empty if they are sufficient for a plan.
     public func problems() -> [String] {
         var problems: [String] = []
         if let objection = Self.objection(toHost: host) {

@@ -106,7 +106,7 @@ public struct UnitSettings: Sendable, Equatable {
 
     public init(role: String, secrets: [String], secretsFolder: String, networks: Networks) {
         self.role = role
-        // Characters with a special meaning in a unit: a colon, a percent sign, a blank, a slash.
+        // Characters with a special meaning in a unit: a colon, a percent sign, a space, a slash.
         self.secrets = secrets.allSatisfy(Self.isPlain) ? Set(secrets).sorted() : nil
         self.secretsFolder = secretsFolder
         self.networks = networks

@@ -63,7 +63,7 @@ public struct FileEvidence: Equatable, Sendable, Encodable {
         public var lastChange: Commit?
         /// Replies to downloads that reported the contents as gone, by reason; kept for 90 days.
         public var gone: [Gone]
-        /// The time until which the contents of the deleted file stay in the storage; absent if the file is not
+        /// The time until which the contents of the deleted file are kept in the storage; absent if the file is not
         /// deleted, or its contents already are.
         public var contentsKeptUntil: WireDate?
     }
@@ -255,7 +255,8 @@ extension StoreSession {
         }
     }
 
-    /// The time until which the object of a deleted file's last version stays; `nil` if its deletion is being retried.
+    /// The time until which the object of a deleted file's last version is kept; `nil` if its deletion is being
+    /// retried.
     private mutating func contentsKept(
         of file: FileUUID, version: FileVersion, in groupID: SharingGroupID
     ) throws(StoreError) -> WireDate? {

@@ -53,10 +53,10 @@ public struct StoreOverview: Equatable, Sendable, Encodable {
     /// Users by account type.
     public var users: [String: Int]
     public var groups: Int
-    /// Groups that have ended; their rows stay.
+    /// Groups that have ended; their rows are kept.
     public var deletedGroups: Int
     public var files: Int
-    /// Deleted files, whose rows stay so that phones can learn about the deletion.
+    /// Deleted files, whose rows are kept so that phones can learn about the deletion.
     public var deletedFiles: Int
     /// The total size of the current versions in people's own storage, as far as known.
     public var fileBytes: Int64

@@ -356,7 +356,7 @@ extension UserDetails: Report {
 }
 
 extension String {
-    /// The text without trailing blanks.
+    /// The text without trailing spaces.
     fileprivate var trimmed: String {
         var text = self
         while text.last == " " { text.removeLast() }

@@ -69,7 +69,7 @@ public enum OpenAPIDocument {
         ]
     }
 
-    /// Every level except none requires the device.
+    /// Every access level except `none` requires the device.
     private static func pathParameters(_ route: EndpointRoute) -> [JSON] {
         guard route.authentication != .none else { return [] }
         let isEpochChecked = route.authentication == .secondary && route.endpoint != .checkCreds

@@ -82,7 +82,7 @@ struct SignatureV4: Sendable {
         left.utf8.lexicographicallyPrecedes(right.utf8)
     }
 
-    /// A header's value without surrounding blanks, and with inner blanks collapsed to one.
+    /// A header's value without surrounding spaces, and with each run of inner spaces collapsed to one.
     private static func trimmed(_ value: String) -> String { value.split(separator: " ").joined(separator: " ") }
 
     /// Takes the place of the hash for a payload that only TLS protects; only S3 allows it.

@@ -31,8 +31,8 @@ public enum AccountError: Error, Equatable {
     /// The storage that the person has named cannot store files.
     case storageUnusable(StorageObstacle)
     /// The provider could not be reached, or asked for a pause. It has certainly not handled a single-use request, so
-    /// the same request may be sent again after that time; a request of another kind may also have failed in a
-    /// different way. The detail is for the log only.
+    /// the same request may be sent again after that time; another kind of request may also have failed in a different
+    /// way. The detail is for the log only.
     case notAsked(retryAfter: Duration, detail: String)
     /// The request was withheld from the provider, to protect all other users.
     case withheld(WithheldCall)

@@ -94,7 +94,7 @@ public struct StorageTraits: Sendable {
     /// Whether the provider may report no hash for an object uploaded by others, although it reports one for ours. In
     /// that case, the bytes must be read to compute it.
     public let mayReportNoHash: Bool
-    /// Whether the provider may report its hash only some time after an upload.
+    /// Whether the provider may report its hash only a while after an upload.
     public let reportsHashLate: Bool
     /// Whether the provider reports the free space of every storage, except that of some organizations.
     public let reportsFreeBytes: Bool

@@ -72,7 +72,7 @@ public struct SetupQuestion: Sendable {
     public enum Answer: Sendable, Equatable {
         /// The operator types the value.
         case typed
-        /// The operator types several values, separated by blanks.
+        /// The operator types several values, separated by spaces.
         case list
         /// The operator types the secret, which is not shown, or names a file that contains it.
         /// - Parameter fileName: the secret's file below `/etc/syncd/secrets`.

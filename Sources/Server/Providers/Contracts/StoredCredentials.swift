@@ -76,7 +76,7 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
     }
 
     /// These credentials updated with newer ones: values missing from the newer ones are kept, unless they were
-    /// withdrawn or belong to credentials that a password replaces. A password stays if the newer ones only have a
+    /// withdrawn or belong to credentials that a password replaces. A password is kept if the newer ones only have a
     /// token that expires.
     ///
     /// Google, for example, sends a refresh token only at the first consent.

@@ -43,7 +43,7 @@ public struct DropboxAccount: AccountProvider {
         return SignInProfile(providerUserID: user.accountId, displayName: user.name?.displayName ?? "")
     }
 
-    /// - Parameter code: the code; a caller may send the verifier after the code and a blank instead of naming it.
+    /// - Parameter code: the code; a caller may send the verifier after the code and a space instead of naming it.
     public func exchange(
         code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {

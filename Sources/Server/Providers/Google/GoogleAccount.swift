@@ -20,7 +20,7 @@ public struct GoogleAccount: AccountProvider {
 
     /// - Parameters:
     ///   - clientID: the server's OAuth client.
-    ///   - otherClientIDs: clients of our apps in other projects than the server's.
+    ///   - otherClientIDs: clients of our apps in projects other than the server's.
     public init(clientID: String, clientSecret: String, otherClientIDs: [String]) {
         self.clientID = clientID
         tokenEndpoint = TokenEndpoint(

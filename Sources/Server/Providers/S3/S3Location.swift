@@ -23,7 +23,7 @@ extension S3Location {
         do { self = try JSONDecoder().decode(Self.self, from: Data(text.utf8)) } catch { throw .localFailure(error) }
     }
 
-    /// Contains only texts, so it can always be encoded.
+    /// Contains only strings, so it can always be encoded.
     var stored: String? { (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } }
 
     /// Distinguishes one person's storage from another's. Excludes the key, which may be replaced.

@@ -168,7 +168,7 @@ struct OAuthTokens: Decodable, PlausibilityChecked {
     /// Google: sent only at the first consent. Dropbox: only for codes requested with `token_access_type=offline`.
     /// Apple: only for a code. Microsoft: a new one each time; the previous one keeps working for a while.
     var refreshToken: String?
-    /// Granted scopes, separated by blanks; possibly fewer than requested.
+    /// Granted scopes, separated by spaces; possibly fewer than requested.
     var scope: String?
     /// Identifies the person who signed in (OpenID Connect Core, section 3.1.3.3).
     var idToken: String?

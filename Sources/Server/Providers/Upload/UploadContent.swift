@@ -3,7 +3,7 @@ public import SyncProtocol
 
 /// The bytes of an upload, handed to a provider part by part as they arrive.
 ///
-/// A part stays in memory until the next one is requested, so it can be sent again.
+/// A part is kept in memory until the next one is requested, so it can be sent again.
 public protocol UploadContent: AnyObject {
     /// The exact total length of all parts, in bytes.
     var lengthBytes: Int64 { get }

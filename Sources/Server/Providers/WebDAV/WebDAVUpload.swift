@@ -17,8 +17,8 @@ extension HTTPField.Name {
 ///
 /// Small content is one request, which may be repeated. Large content is sent in chunks if the server accepts them. If
 /// it does not, or if there is not enough memory for chunks, large content is one request, which cannot be repeated:
-/// servers agree on no way to continue it, and some interpret a PUT with `Content-Range` as a change of the whole file
-/// (Apache; RFC 9110, section 14.5).
+/// there is no resumption method on which servers agree, and some treat a PUT with `Content-Range` as replacing the
+/// whole file (Apache; RFC 9110, section 14.5).
 struct WebDAVUpload {
     /// Nextcloud's chunks have at least 5 MB; also the largest content that is sent in one repeatable request.
     static let granularity = 5 << 20

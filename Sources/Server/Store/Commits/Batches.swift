@@ -1,7 +1,7 @@
 import MariaDB
 public import SyncProtocol
 
-/// The data that one request sends about the batch of its change.
+/// The data that one request sends about the batch to which its change belongs.
 public struct BatchTicket: Equatable, Sendable {
     public var batch: UploadBatch
     /// The master version from which the request, and therefore the batch, is committed.
@@ -112,7 +112,7 @@ extension StoreSession {
             """, area.values + [.text(file.rawValue)])
     }
 
-    /// Withdraws the remaining changes of a committed batch: members that were not sent again after it started over.
+    /// Withdraws the remaining changes in a committed batch: members that were not sent again after it started over.
     mutating func closeBatch(_ batch: BatchUUID, in area: StagingArea, at now: WireDate) throws(StoreError) {
         _ = try discardStaged(in: area, files: nil, batch: batch, at: now)
         try execute(

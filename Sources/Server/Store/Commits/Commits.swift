@@ -20,7 +20,7 @@ extension StoreSession {
     /// - Parameters:
     ///   - batch: the batch to commit; `nil`: all changes that are in no batch.
     ///   - owningUser: the member's effective owning user, for new files.
-    ///   - graceSeconds: for how long replaced and deleted objects stay, for downloads in progress.
+    ///   - graceSeconds: for how long replaced and deleted objects are kept, for downloads in progress.
     /// - Returns: how many changes were applied.
     /// - Throws: ``CommitRefusal`` for a change that is not valid, or ``StoreError``.
     public mutating func commitStaged(

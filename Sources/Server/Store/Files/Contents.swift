@@ -132,8 +132,8 @@ extension StoreSession {
 
 /// Files whose bytes are uploaded again.
 extension StoreSession {
-    /// Stores the location of the newly uploaded bytes of a version; version, dates and master version stay. Call in a
-    /// transaction that holds the group exclusively, and that has found the row without contents.
+    /// Stores the location of the newly uploaded bytes of a version; version, dates and master version do not change.
+    /// Call in a transaction that holds the group exclusively, and that has found the row without contents.
     /// - Parameter device: the device that uploaded them, whose name is part of the object's.
     public mutating func restoreContent(
         _ content: StoredContent, of file: FileUUID, from device: DeviceUUID, in groupID: SharingGroupID

@@ -29,7 +29,7 @@ public struct StoredContent: Equatable, Sendable {
     }
 }
 
-/// Whether the owner's present account contains the bytes of a file.
+/// Whether the owner's current account contains the bytes of a file.
 public enum ContentState: String, Sendable, Hashable, Codable {
     case stored
     /// The owner has switched accounts since; a device has to upload the bytes again.

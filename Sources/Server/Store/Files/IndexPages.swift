@@ -117,7 +117,7 @@ extension StoreSession {
 
     // MARK: Writing
 
-    /// Leases an owner's page, so that no other process writes it for some time.
+    /// Leases an owner's page, so that no other process writes it for a while.
     /// - Returns: `false` if another process holds the lease, or the user is gone.
     public mutating func takeIndexPage(
         of userID: UserID, by leaseOwner: String, seconds: Int

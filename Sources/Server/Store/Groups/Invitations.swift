@@ -14,7 +14,7 @@ public struct InvitationRecord: Equatable, Sendable {
 }
 
 extension InvitationRecord {
-    /// The columns of `invitations` that ``init(_:)`` reads, beside the UUID of the group.
+    /// The columns of `invitations` that ``init(_:)`` reads, besides the UUID of the group.
     static let columns: ColumnList = [
         "sharing_group_id", "inviting_user_id", "owning_user_id", "permission", "allows_social_acceptance",
         "remaining_acceptors",

@@ -33,13 +33,13 @@ extension StoreSession {
 
     /// Removes a member from a group that has just been advanced to master version `version` and is locked.
     ///
-    /// Files that the member owns are marked deleted; their bytes stay in place, because they belong to the member, and
-    /// the server keeps no record of them from now on. Members who used this member's storage no longer have any. The
-    /// member's staged changes are withdrawn, and so are changes of the member's files that others staged: nobody could
-    /// commit them. New files that others staged into this member's storage lose their contents; their rows stay, so
-    /// that the commit is rejected, until the phone has been informed (``withdrawWithoutContent(_:in:)``). Resumable
-    /// uploads by the member, or into their storage, end. If no member is left, the group ends; if no admin is left, a
-    /// member is promoted (``Succession``).
+    /// Files that the member owns are marked deleted; their bytes are left in place, because they belong to the member,
+    /// and the server keeps no record of them from now on. Members who used this member's storage no longer have any.
+    /// The member's staged changes are withdrawn, and so are changes to the member's files that others staged: nobody
+    /// could commit them. New files that others staged into this member's storage lose their contents; their rows are
+    /// kept, so that the commit is rejected, until the phone has been informed (``withdrawWithoutContent(_:in:)``).
+    /// Resumable uploads by the member, or into their storage, end. If no member is left, the group ends; if no admin
+    /// is left, a member is promoted (``Succession``).
     /// - Throws: ``StoreError/notFound`` if the user is not a member.
     public mutating func removeMember(
         _ userID: UserID, from groupID: SharingGroupID, as version: MasterVersion, at now: WireDate
@@ -71,7 +71,7 @@ extension StoreSession {
     }
 
     /// Ends a group that has just been advanced to master version `version` and is locked: all files are marked
-    /// deleted, their bytes stay; all memberships, invitations and staged changes are deleted.
+    /// deleted, but their bytes are left in place; all memberships, invitations and staged changes are deleted.
     public mutating func endGroup(
         _ groupID: SharingGroupID, as version: MasterVersion, at now: WireDate
     ) throws(StoreError) {
@@ -90,7 +90,7 @@ extension StoreSession {
         try execute("UPDATE sharing_groups SET is_deleted = TRUE WHERE sharing_group_id = ?", group)
     }
 
-    /// Marks the files of one owner in a group deleted, as of master version `version`; their bytes stay.
+    /// Marks the files of one owner in a group deleted, as of master version `version`; their bytes are left in place.
     package mutating func markFilesDeleted(
         ownedBy userID: UserID, in groupID: SharingGroupID, as version: MasterVersion
     ) throws(StoreError) {

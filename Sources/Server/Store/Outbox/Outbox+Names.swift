@@ -24,7 +24,7 @@ extension StoreSession {
             [.int(owner.userID.rawValue), .int(item.rawValue), .text(name)]
         ) { _ in true }
         if upload == true { return true }
-        // Such an object may stay for an hour: an upload must not have to wait for that.
+        // Such an object may remain for an hour: an upload must not have to wait for that.
         guard let name = CloudFileName(name) else { return false }
         return try first(
             "SELECT 1 FROM outbox WHERE file_uuid = ? AND file_version = ? AND user_id = ? LIMIT 1",

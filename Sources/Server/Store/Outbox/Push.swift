@@ -77,7 +77,7 @@ extension StoreSession {
             "DELETE FROM push_registrations WHERE token_hash = ? AND NOT (user_id = ? AND device_uuid = ?)",
             [.bytes(hash)] + identity)
         let row = registration.columnValues + ["token_hash": .bytes(hash), "registered_at": .date(now)]
-        // The number stays the same, so that a push in progress still finds the device.
+        // The number does not change, so that a push in progress still finds the device.
         try execute(
             """
             INSERT INTO push_registrations (user_id, device_uuid, \(row.columns))

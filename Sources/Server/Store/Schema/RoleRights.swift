@@ -177,7 +177,7 @@ public struct AccountRights: Equatable, Sendable {
 
     /// Grants missing rights and revokes surplus ones, table by table; may be repeated.
     ///
-    /// Rights beyond tables stay: the administrator who granted them must revoke them.
+    /// Rights beyond tables are left: the administrator who granted them must revoke them.
     /// - Parameter owner: an account that may grant rights in this database.
     /// - Returns: whether anything was changed.
     /// - Throws: ``StoreError``.

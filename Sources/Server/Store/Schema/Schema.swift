@@ -66,7 +66,7 @@ extension Schema {
         }
     }
 
-    /// - Parameter defaults: The collations that tables have for columns that name no character set.
+    /// - Parameter defaults: the collations that tables have for columns that name no character set.
     private mutating func read(_ statement: Substring, _ defaults: inout [Substring: String]) {
         var words = Words(statement)
         if words.take("CREATE", "TABLE") {
@@ -138,7 +138,8 @@ extension Schema {
         return (name + (arguments.isEmpty ? usual[name] ?? "" : arguments), rest)
     }
 
-    /// The parts of a text between separators that are in neither parentheses nor quotation marks, without blanks around them.
+    /// The parts of a text between separators that are in neither parentheses nor quotation marks, without spaces
+    /// around them.
     private static func parts(of text: Substring, at separator: Character) -> [Substring] {
         var parts: [Substring] = []
         var depth = 0

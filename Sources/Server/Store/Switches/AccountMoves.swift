@@ -2,7 +2,7 @@ import MariaDB
 public import SyncProtocol
 
 /// The server's move of files after an account switch: it reads their bytes in the former account, and writes them into
-/// the present one.
+/// the current one.
 public struct AccountMove: Equatable, Sendable {
     public enum State: String, Sendable {
         case moving

@@ -11,7 +11,7 @@ public enum SwitchRefusal: Error, Equatable, Sendable {
     case accountInUse
     /// The new account has no storage, but the identity now owns files or hosts others.
     case owningAccountRequired
-    /// The grant of the new account is being revoked, because a user of it was removed; a retry may succeed.
+    /// The grant of the new account is being revoked, because its user was removed; a retry may succeed.
     case revocationUnderWay
 }
 
@@ -114,8 +114,8 @@ extension StoreSession {
 
     /// Removes the contents from changes that others have staged into a user's storage.
     ///
-    /// The rows stay: a commit that silently omitted them would make the phone believe that the group has the files.
-    /// Their commit is rejected until the phone has uploaded them again, into the new storage.
+    /// The rows are kept: a commit that silently omitted them would make the phone believe that the group has the
+    /// files. Their commit is rejected until the phone has uploaded them again, into the new storage.
     private mutating func forgetStagedContents(ownedBy userID: UserID) throws(StoreError) {
         let nothing = ColumnValues.nulls(StoredContent.columns)
         try execute(

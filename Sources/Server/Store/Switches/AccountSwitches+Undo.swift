@@ -120,12 +120,12 @@ extension StoreSession {
 
     /// Undoes a switch, and its user's later ones, by a switch back that is confirmed at once.
     ///
-    /// The former account becomes active again; the present one becomes free unless somebody has signed up with it.
+    /// The former account becomes active again; the current one becomes free unless somebody has signed up with it.
     /// Files whose version has not changed since have their bytes again at once; the others wait. Grants younger than
     /// the one with which the switch was begun are revoked; devices that were added since are deleted, with their
     /// registrations for push notifications; open invitations of the user are revoked. Call first in a transaction,
     /// which must be rolled back if this throws; it locks as ``confirmSwitch(_:expecting:moving:at:)`` does.
-    /// - Parameter epoch: the present one of the user.
+    /// - Parameter epoch: the user's current epoch.
     /// - Throws: ``SwitchRefusal``, ``StoreError``.
     public mutating func undoSwitch(
         _ undone: UndoableSwitch, expecting epoch: AccountEpoch, by undo: SwitchUndo, at now: WireDate

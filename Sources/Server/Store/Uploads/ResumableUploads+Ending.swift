@@ -23,8 +23,8 @@ extension StoreSession {
         return true
     }
 
-    /// Removes an upload that has ended. At S3 it would stay forever, and be billed: its row remains, invisible to the
-    /// client, until the jobs role has ended it by the identifier in its session (``upload(of:in:)``).
+    /// Removes an upload that has ended. At S3 it would remain forever, and be billed: its row remains, invisible to
+    /// the client, until the jobs role has ended it by the identifier in its session (``upload(of:in:)``).
     private mutating func remove(_ uploadUUID: UploadUUID, at now: WireDate) throws(StoreError) {
         try execute(
             """
@@ -47,8 +47,8 @@ extension StoreSession {
     /// request that is sending bytes of one can no longer record anything.
     ///
     /// The outbox deletes their remains: at once, or at the end of the lease if a request may be sending a last part.
-    /// The rows stay until then, because they hold the addresses to which bytes can still be sent (``upload(of:in:)``),
-    /// and because they tell a client that continues an upload why it has ended.
+    /// The rows are kept until then, because they hold the addresses to which bytes can still be sent
+    /// (``upload(of:in:)``), and because they show a client that continues an upload why it has ended.
     mutating func endUploads(
         concerning userID: UserID, in groupID: SharingGroupID, at now: WireDate
     ) throws(StoreError) {
@@ -112,8 +112,8 @@ extension StoreSession {
             [.int(owner.userID.rawValue), .int(intent.rawValue)])
     }
 
-    /// Ends the uploads by a user who is being removed, and those into their storage, in the same way: rows stay only
-    /// if bytes can still be sent to an address, or if the upload exists at S3.
+    /// Ends the uploads by a user who is being removed, and those into their storage, in the same way: rows are kept
+    /// only if bytes can still be sent to an address, or if the upload exists at S3.
     mutating func endUploads(ofRemoved userID: UserID, at now: WireDate) throws(StoreError) {
         let user: [Value] = [.int(userID.rawValue), .int(userID.rawValue)]
         try execute(

@@ -31,7 +31,7 @@ extension ResumableUpload {
         private static let mark = "?"
 
         public let name: String
-        /// Whether it only may send bytes: the role that receives them has not seen it yet.
+        /// Whether it has only been announced: the role that receives the bytes has not seen it yet.
         public let isAnnounced: Bool
 
         public init(_ name: String, isAnnounced: Bool) {
@@ -126,7 +126,7 @@ extension StoreSession {
     /// Begins an upload, or returns the same upload that the same device has begun before.
     /// - Parameters:
     ///   - hash: SHA-256 of the data that identifies the same upload.
-    ///   - expiresAt: of a new upload.
+    ///   - expiresAt: when a new upload expires.
     public mutating func beginUpload(
         _ uploadUUID: UploadUUID, asking request: String, hash: [UInt8], lengthBytes: Int64, by userID: UserID,
         on device: DeviceUUID, until expiresAt: WireDate, at now: WireDate
@@ -189,7 +189,8 @@ extension StoreSession {
     /// and its progress is uncertain.
     /// - Returns: the upload; `nil` if it does not exist.
     public mutating func takeOver(_ uploadUUID: UploadUUID, as writer: String) throws(StoreError) -> ResumableUpload? {
-        // From left to right: the certainty is that of the former writer (UPDATE, MariaDB's documentation).
+        // Assignments take effect from left to right, so the certainty is that of the former writer (UPDATE, MariaDB's
+        // documentation).
         try execute(
             """
             UPDATE resumable_uploads

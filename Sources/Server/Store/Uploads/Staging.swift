@@ -44,7 +44,7 @@ public struct StagedChange: Equatable, Sendable {
     public var mimeType: MIMEType?
     public var appMetaData: String?
     public var appMetaDataVersion: AppMetaDataVersion?
-    /// `nil` for changes of metadata alone.
+    /// `nil` for changes to metadata alone.
     public var fileVersion: FileVersion?
     /// Uploads only; `nil` for a new file if the owner whose storage it was staged into has left.
     public var content: StoredContent?
@@ -93,7 +93,7 @@ extension StagedChange {
 }
 
 extension StoreSession {
-    /// The staged change of one file.
+    /// The staged change to one file.
     public mutating func stagedChange(
         of file: FileUUID, in area: StagingArea
     ) throws(StoreError) -> StagedChange? {
@@ -108,7 +108,7 @@ extension StoreSession {
             """, area.values + [.text(file.rawValue)], StagedChange.init(_:))
     }
 
-    /// All staged changes of one area, including those in batches, in the order of their files' UUIDs.
+    /// All staged changes in one area, including those in batches, in the order of their files' UUIDs.
     public mutating func stagedChanges(in area: StagingArea) throws(StoreError) -> [StagedChange] {
         try all(
             """
@@ -121,7 +121,7 @@ extension StoreSession {
             """, area.values, StagedChange.init(_:))
     }
 
-    /// The changes of an area that one commit applies, in the order of the files' UUIDs. The rows stay locked until the
+    /// The changes in an area that one commit applies, in the order of the files' UUIDs. The rows stay locked until the
     /// end of the transaction, so that changes staged after the transaction's first read are seen as well.
     ///
     /// - Parameter batch: a batch and the master version that it is committed from; `nil`: what DoneUploads commits.
@@ -146,7 +146,7 @@ extension StoreSession {
         [.text(orNull: batch?.uuid.rawValue), .int(orNull: batch?.masterVersion.rawValue)]
     }
 
-    /// Stages a change of a file that has no staged change yet, in one statement.
+    /// Stages a change to a file that has no staged change yet, in one statement.
     ///
     /// Two uploads of one file by one device are serialized here.
     /// - Returns: `false` if a change is already staged: then nothing was changed, and that row stays locked until the
@@ -257,7 +257,7 @@ extension StoreSession {
 /// The state that determines whether a file may be uploaded.
 public struct UploadSituation: Equatable, Sendable {
     public var membership: Membership
-    /// The device's staged change of the file.
+    /// The device's staged change to the file.
     public var staged: StagedChange?
     /// The committed file, if the group has it, deleted or not.
     public var current: FileRecord?

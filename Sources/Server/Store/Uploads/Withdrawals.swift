@@ -64,7 +64,8 @@ extension StoreSession {
 
     /// Removes the contents from the new files that others have staged into the storage of one owner.
     ///
-    /// The rows stay: a commit that silently omitted them would make the phone believe that the group has the files.
+    /// The rows are kept: a commit that silently omitted them would make the phone believe that the group has the
+    /// files.
     mutating func withdrawStagedContents(
         ownedBy userID: UserID, in groupID: SharingGroupID, at now: WireDate
     ) throws(StoreError) {
@@ -88,7 +89,7 @@ extension StoreSession {
             """, nothing.values + staged)
     }
 
-    /// Withdraws a staged new file that has lost its owner and contents; any other change of the file stays.
+    /// Withdraws a staged new file that has lost its owner and contents; any other change to the file is kept.
     ///
     /// Call when the phone is informed that the owner has left, in a transaction that locks the group's master version.
     public mutating func withdrawWithoutContent(_ file: FileUUID, in area: StagingArea) throws(StoreError) {
@@ -163,12 +164,12 @@ extension StoreSession {
         }
     }
 
-    /// Withdraws the staged changes of one area, and hands the objects to the outbox.
+    /// Withdraws the staged changes in one area, and hands the objects to the outbox.
     ///
     /// Call in a transaction that locks the group's master version, so that no commit takes the rows in the meantime.
     /// - Parameters:
-    ///   - files: only changes of these files; `nil`: of any file.
-    ///   - batch: only changes of this batch; `nil`: of any batch or none.
+    ///   - files: only changes to these files; `nil`: to any file.
+    ///   - batch: only changes in this batch; `nil`: in any batch or none.
     /// - Returns: how many changes were withdrawn.
     public mutating func discardStaged(
         in area: StagingArea, files: Set<FileUUID>?, batch: BatchUUID?, at now: WireDate
@@ -218,7 +219,7 @@ extension StoreSession {
         return abandoned.count
     }
 
-    /// Withdraws changes of people who are no longer members of the group, and hands their objects to the outbox.
+    /// Withdraws changes staged by people who are no longer members of the group, and hands the objects to the outbox.
     ///
     /// When a member leaves, their changes are withdrawn in the same transaction, and on a single server nothing can be
     /// staged in the meantime. The nodes of a cluster do not see each other's locks: an upload that is staged on one of

@@ -5,11 +5,11 @@ extension StoreSession {
     /// Removes a user and everything that belongs to them, from all their groups; each group's master version rises by
     /// one.
     ///
-    /// Committed files in the user's own storage stay: they belong to the user. The outbox deletes uncommitted objects
-    /// there; if necessary, it keeps the tokens for a short while (``departedUser(_:)``), and then informs the provider
-    /// that they are no longer needed. All its other work for the user is dropped. Objects that the user staged into
-    /// the storage of others are deleted there. Call first in a transaction: it locks the groups in the order of their
-    /// UUIDs, then the user.
+    /// Committed files in the user's own storage are left there: they belong to the user. The outbox deletes
+    /// uncommitted objects there; if necessary, it keeps the tokens for a short while (``departedUser(_:)``), and then
+    /// informs the provider that they are no longer needed. All its other work for the user is dropped. Objects that
+    /// the user staged into the storage of others are deleted there. Call first in a transaction: it locks the groups
+    /// in the order of their UUIDs, then the user.
     /// - Returns: `false` if no such user exists; then nothing was changed.
     public mutating func removeUser(_ userID: UserID, at now: WireDate) throws(StoreError) -> Bool {
         for groupID in try groupsConcerning(userID) {
@@ -133,7 +133,7 @@ extension StoreSession {
             _ = try execute("DELETE FROM outbox WHERE user_id = ?", user)
             return
         }
-        // Postponed work, perhaps for a day, is attempted a last time now.
+        // Work that was postponed, perhaps for a day, is attempted one last time now.
         try execute("UPDATE outbox SET available_at = ? WHERE user_id = ? AND lease_owner IS NULL", [.date(now)] + user)
     }
 
@@ -175,7 +175,7 @@ extension StoreSession {
             """, [.int(userID.rawValue)])
     }
 
-    /// Deletes the records of removed users whose time is over, and the unfinished outbox work for them.
+    /// Deletes the records of removed users whose time has expired, and the unfinished outbox work for them.
     /// - Returns: how many users were deleted, at most `limit`.
     public mutating func forgetDepartedUsers(at now: WireDate, limit: Int) throws(StoreError) -> Int {
         let users = try all(

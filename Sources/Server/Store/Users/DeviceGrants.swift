@@ -193,7 +193,8 @@ extension StoreSession {
     ///
     /// - Parameter older: SHA-256 of the grant that authorizes the revocation: only that grant and younger ones are
     ///   revoked; `nil` if the account was proved: all of them are.
-    /// - Returns: how many were revoked, and how many stay although the request names them, because they are older.
+    /// - Returns: how many were revoked, and how many were kept although the request names them, because they are
+    ///   older.
     public mutating func revokeGrants(
         of userID: UserID, onDevice device: DeviceUUID?, exceptOn kept: DeviceUUID, onTheWordOf older: [UInt8]?,
         at now: WireDate

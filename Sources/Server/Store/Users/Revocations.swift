@@ -20,7 +20,7 @@ public enum PendingRevocation: Equatable, Sendable {
 }
 
 /// Revocations are rows of the outbox. As long as the provider has not been asked, the account may sign up again and
-/// keep its grant; that, and the start of the revocation, are committed changes of the same row, so they are
+/// keep its grant; that, and the start of the revocation, are committed changes to the same row, so they are
 /// serialized.
 extension StoreSession {
     /// Schedules the revocation of a user's grant at the provider for ``accessSeconds`` from now, when nothing else

@@ -12,7 +12,7 @@ public struct SealedCredentials: Equatable, Sendable {
 public struct CredentialRow: Equatable, Sendable {
     /// The sealed tokens; `nil` if none are stored.
     public var record: [UInt8]?
-    /// An earlier record that could not be opened when the present one, without a refresh token, replaced it.
+    /// An earlier record that could not be opened when the current one, without a refresh token, replaced it.
     public var formerRecord: [UInt8]?
     /// Increases with each change, including the first tokens.
     public var version: Int64
@@ -26,7 +26,7 @@ public struct CredentialRow: Equatable, Sendable {
 public struct NewCredentials: Equatable, Sendable {
     /// What happens to the replaced record.
     public enum Replaced: String, Sendable {
-        /// It is deleted; a record that was set aside before stays.
+        /// It is deleted; a record that was set aside before is kept.
         case forgotten
         /// It is set aside, unless an older one is already set aside.
         case setAside
@@ -38,7 +38,7 @@ public struct NewCredentials: Equatable, Sendable {
     /// Whether the storage can be used while its owner is away; `nil` if that is unknown.
     public var hasOfflineAccess: Bool?
     public var replaced: Replaced
-    /// Set if the person has withdrawn consent; otherwise the stored value stays.
+    /// Set if the person has withdrawn consent; otherwise the stored value is kept.
     public var consentWithdrawnAt: WireDate?
 
     public init(

@@ -146,7 +146,7 @@ extension StoreSession {
 
     // MARK: Accounts that an identity has left
 
-    /// The present account type of the identity that has switched away from an account; `nil` if no identity has.
+    /// The current account type of the identity that has switched away from an account; `nil` if no identity has.
     public mutating func activeAccountType(
         insteadOf accountType: AccountType, _ providerUserID: String
     ) throws(StoreError) -> AccountType? {

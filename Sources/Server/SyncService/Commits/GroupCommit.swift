@@ -14,7 +14,7 @@ struct GroupCommit {
     let version: MasterVersion
     /// The batch whose changes are committed; `nil` for those that are in none.
     let batch: BatchUUID?
-    /// The id under which the commit is remembered, if the client sent one.
+    /// The id under which the commit is recorded, if the client sent one.
     let commitID: CommitID?
     /// Distinguishes requests.
     let requestHash: [UInt8]
@@ -72,8 +72,8 @@ struct BatchMember {
     private let file: FileUUID
     private let context: RequestContext
 
-    /// - Parameter request: the request's parameters, without master version and batch, in which a repetition may
-    ///   differ.
+    /// - Parameter request: the request's parameters, without the master version and the batch, which may differ in a
+    ///   repeated request.
     init(
         of batch: UploadBatch, changing file: FileUUID, from masterVersion: MasterVersion,
         asking request: some RequestMessage, context: RequestContext

@@ -242,7 +242,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
         do {
             try context.store.transaction { try $0.noteGone(reason, file, in: member.groupID, at: context.now) }
         } catch {
-            // The phone gets the reply nevertheless.
+            // The phone still gets the reply.
             context.logger.warning(
                 "Could not record the reply sent to the client",
                 metadata: .keyed([.reason: "\(String(reflecting: error))"]))

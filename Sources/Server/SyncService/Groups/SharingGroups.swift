@@ -55,7 +55,7 @@ extension UpdateSharingGroupRequest: ServedRequest {
     typealias Handler = UpdateSharingGroupEndpoint
 }
 
-/// Ends a sharing group for all its members; the files stay in their owners' storage.
+/// Ends a sharing group for all its members; the files are left in their owners' storage.
 ///
 /// On a repeated request the caller is no longer a member.
 struct RemoveSharingGroupEndpoint: Endpoint {

@@ -44,7 +44,7 @@ extension ClientNetwork: CustomStringConvertible {
 /// Limits how often one network can make this server ask providers about tokens that turn out to be invalid.
 ///
 /// Each network has an allowance of one minute's failures: one unit is taken before a provider is asked and returned
-/// unless the provider rejects the token, so that requests in progress count too. The allowance is refilled at a
+/// unless the provider rejects the token, so that requests in progress also count. The allowance is refilled at a
 /// constant rate. One per process, shared by its threads.
 public final class FailedSignIns: Sendable {
     private struct Allowance {
@@ -110,9 +110,9 @@ public final class FailedSignIns: Sendable {
 
 /// Limits how many servers without known users one network can make this server contact.
 ///
-/// If any public server is allowed, callers can make up names: each costs a lookup, and possibly seconds of a thread. A
-/// server at which somebody has signed in, or at which the caller would be a known user, does not count. One per
-/// process, shared by its threads.
+/// If any public server is allowed, callers can make up names: each costs a lookup, and may occupy a thread for
+/// seconds. A server at which somebody has signed in, or at which the caller would be a known user, does not count. One
+/// per process, shared by its threads.
 public final class StrangeServers: Sendable {
     /// How long a server named by a network counts.
     static let window: Duration = .seconds(600)
@@ -145,7 +145,7 @@ public final class StrangeServers: Sendable {
     /// Whether somebody has signed in at `server`.
     func isProved(_ server: String) -> Bool { state.withLock { $0.proved.contains(server) } }
 
-    /// Somebody has signed in at `server`.
+    /// Records that somebody has signed in at `server`.
     func prove(_ server: String) {
         state.withLock { state in
             if state.proved.count >= Self.maximumProved { state.proved.removeFirst() }

@@ -30,8 +30,8 @@ public final class RequestTurns: Sendable {
                 maximumWaitingOfAll: Self.maximumWaitingOfAllUsers))
     }
 
-    /// Decides about one more request: it continues, and the caller must call ``leave(_:)``; or it waits, and belongs
-    /// to another thread, now or soon; or it is rejected.
+    /// Decides what happens to one more request: it continues, and the caller must call ``leave(_:)``; or it waits, and
+    /// belongs to another thread, now or soon; or it is rejected.
     func enter(_ user: UserID, _ visit: Visit) -> TurnDecision {
         let handover = Handover(visit: visit)
         return turns.withLock { $0.enter(user, handover) }
@@ -68,7 +68,7 @@ struct Turns<Key: Hashable, Waiting> {
         self.maximumWaitingOfAll = maximumWaitingOfAll
     }
 
-    /// Decides about one more request; `waiting` is stored only if it has to wait.
+    /// Decides what happens to one more request; `waiting` is stored only if it has to wait.
     mutating func enter(_ key: Key, _ waiting: Waiting) -> TurnDecision {
         var line = lines.removeValue(forKey: key) ?? Line()
         defer { lines[key] = line }

@@ -16,7 +16,7 @@ struct Member {
     subscript<Value>(dynamicMember path: KeyPath<Membership, Value>) -> Value { membership[keyPath: path] }
 
     var userID: UserID { user.userID }
-    /// The area in which the calling device stages changes of the group.
+    /// The area in which the calling device stages changes to the group.
     var stagingArea: StagingArea {
         StagingArea(userID: userID, deviceUUID: user.device, groupID: membership.groupID)
     }
@@ -91,9 +91,9 @@ struct GroupCaller {
     }
 
     /// The valid membership, given one that was read before its group's row was locked: the same one if the master
-    /// version has not changed, otherwise the stored one, since a concurrent change may have revoked rights of the
+    /// version has not changed; otherwise the stored one, since a concurrent change may have revoked rights of the
     /// caller.
-    /// - Parameter version: the master version that the lock has found.
+    /// - Parameter version: the master version found under the lock.
     /// - Throws: As ``member(of:using:)``.
     func member(
         _ read: Member, lockedAt version: MasterVersion, using session: inout StoreSession

@@ -18,9 +18,9 @@ import Vault
 /// one. So rejected passwords are limited for each server and user name, whoever presents them, for all processes
 /// together (``PasswordTryLimit``). A proven password always passes, until it is rejected.
 struct PasswordSignIn: Sendable {
-    /// A Nextcloud tolerates ten wrong passwords from one address in half an hour. A try becomes available again after
-    /// half an hour, so a server gets no more than these within that time: passwords of people who are not users here,
-    /// passwords of users, and made-up ones.
+    /// Nextcloud tolerates ten wrong passwords from one address in half an hour. A try becomes available again after
+    /// half an hour, so within that time a server gets at most these numbers of passwords of people who are not users
+    /// here, of users' passwords, and of made-up ones.
     private static let halfHour: Int64 = 1_800
     private static let triesOfStrangers: Int64 = 3
     private static let triesOfUsers: Int64 = 2

@@ -148,7 +148,7 @@ extension Refusal {
 
 // Errors of the layers below.
 extension Refusal {
-    /// The refusal with which a request ends that failed with the error.
+    /// The refusal that ends a request that failed with the error.
     init(for error: any Error) {
         switch error {
         case let refusal as Refusal: self = refusal

@@ -24,8 +24,8 @@ enum EndpointReply {
 /// A JSON reply that is sent while it is being written.
 ///
 /// There is one buffer. While the phone keeps up, it never holds more than a chunk. When the phone falls behind, no
-/// thread waits for it while a database connection is held: the text, in the worst case all of it, stays in the buffer
-/// until ``finish(_:)`` sends the rest.
+/// thread waits for it while a database connection is held: the text, in the worst case all of it, remains in the
+/// buffer until ``finish(_:)`` sends the rest.
 struct ReplyStream {
     /// Bytes sent at a time; see ``ClientConnection/canWriteWithoutWaiting``.
     private static let chunkBytes = 64 * 1024

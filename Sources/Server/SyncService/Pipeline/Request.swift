@@ -13,7 +13,7 @@ public struct RequestHead: Sendable {
     public var clientAddress: String?
     /// Identifies the request in logs, error replies and the outbox; `nil` if the web server gave it none.
     public var requestID: String?
-    /// The result of the sign-in from another role: ``SignInTickets``. From the web server, never from a client.
+    /// The result of the sign-in from another role: ``SignInTickets``. Set by the web server, never by a client.
     public var signInTicket: String?
     /// The web server's location that asks the api role whether this transfer may begin; `nil` if it has already asked,
     /// or does not ask.

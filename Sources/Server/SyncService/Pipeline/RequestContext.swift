@@ -59,7 +59,7 @@ final class RequestContext {
     ///
     /// Anything compared in the course of the request, such as a lease, uses a fresh ``Services/now``.
     private(set) lazy var now = services.now()
-    /// Sets the time of this request, which has been waiting for its body, to the present.
+    /// Sets the time of this request, which has been waiting for its body, to the current time.
     func restartClock() { now = services.now() }
 
     /// How long a sign-in service may take; a waiting thread cannot serve other requests.

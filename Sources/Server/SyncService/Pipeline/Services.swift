@@ -88,7 +88,7 @@ public struct Services: Sendable {
         public var requestTime: Duration
         /// How long an invitation can be redeemed, in seconds.
         public var invitationLifetimeSeconds: Int64
-        /// How long replaced and deleted objects stay in storage, in seconds, for downloads in progress.
+        /// How long replaced and deleted objects are kept in storage, in seconds, for downloads in progress.
         public var replacedVersionSeconds: Int64
         /// Whether an account switch requires credentials of the account to be left, besides the device's grant.
         public var requiresOldAccountProof: Bool

@@ -97,7 +97,8 @@ extension RequestContext {
 
     /// Asks the provider whose credentials they are.
     ///
-    /// If an existing storage is unrecognizable, that is an outage: maintenance, or the page of a hotel's network.
+    /// An existing storage that is unrecognizable indicates an outage: maintenance, or the sign-in page of a hotel's
+    /// network.
     func verify(_ presented: PresentedCredentials, by account: any AccountProvider) throws -> SignInProfile {
         do {
             return try verification.run(of: presented, by: account, through: accountClient, goOn: goOn)

@@ -21,7 +21,7 @@ struct FileMove {
     let goesOn: () throws -> Void
 
     /// Moves the file.
-    /// - Returns: its number of bytes; `nil` if it no longer waited when they had arrived.
+    /// - Returns: the file's number of bytes; `nil` if it no longer waited for them when they had arrived.
     /// - Throws: ``MoveSourceFailure``, ``MoveInterrupted``; ``ErrorCode/contentMismatch`` if these are no longer the
     ///   version's bytes; the errors of uploads.
     mutating func run() throws -> Int64? {
@@ -113,7 +113,7 @@ struct FileMove {
         return isSmall ? .whole(window, hashes) : .inParts(hash: hashes.providerHash, sha256: sha256)
     }
 
-    // MARK: The present account
+    // MARK: The current account
 
     private func send(
         _ prepared: Prepared, _ bytes: MoveSource, under intent: UploadIntent, _ object: StoredObject
@@ -247,10 +247,10 @@ final class MovedContent: UploadContent {
     private var identity: ContentIdentity
     private let beforeEnd: () throws -> Void
     private var hasher: ContentHasher
-    /// Bytes from a position on that were read and not handed out yet.
+    /// Bytes from a position onwards that were read but not yet handed out.
     private var window: [UInt8] = []
     private var windowPosition = 0
-    /// The hashes of the whole content; known once all of it was read.
+    /// The hashes of the whole content; known once all of it has been read.
     private(set) var hashes: ContentHashes?
 
     /// - Parameters:

@@ -300,8 +300,8 @@ struct UploadAssembly {
         return try stage(content, intent, upload)
     }
 
-    /// Completes the upload's goal with the object; if the master version is stale, the object stays for the next
-    /// request.
+    /// Uses the object to complete the action for which it was uploaded; if the master version is stale, the object is
+    /// kept for the next request.
     private func stage(
         _ content: StoredContent, _ intent: UploadIntent, _ upload: ResumableUpload
     ) throws -> EndpointReply {

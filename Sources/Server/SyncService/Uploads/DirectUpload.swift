@@ -164,8 +164,8 @@ extension UploadDestination {
 
 /// Compares the bytes that a client has sent directly to the owner's storage with its announcement.
 ///
-/// Only the provider's size and hash count. The hash must equal the announced checksum, or a hash announced beside it;
-/// in the latter case only the uploader vouches for the checksum until somebody downloads the file
+/// Only the provider's size and hash count. The hash must equal the announced checksum, or a hash announced along with
+/// it; in the latter case only the uploader vouches for the checksum until somebody downloads the file
 /// (``DownloadStream``).
 struct DirectUploadCheck {
     /// A missing object is looked up once more, since providers are eventually consistent.

@@ -3,8 +3,8 @@ import Synchronization
 
 /// The bytes of one part between their arrival from the phone and their confirmation by the cloud.
 ///
-/// Arrived bytes stay in memory, so that they can be sent again; in a sliding window, only until the next ones arrive.
-/// The sender reads them from the phone when it needs them.
+/// Arrived bytes are kept in memory, so that they can be sent again; in a sliding window, only until the next ones
+/// arrive. The sender reads them from the phone when it needs them.
 ///
 /// `@unchecked Sendable`: only the request's thread uses it, including from within the call that sends it.
 final class PartWindow: PartBytes, @unchecked Sendable {

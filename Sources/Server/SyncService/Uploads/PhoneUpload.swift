@@ -6,7 +6,7 @@ import SyncProtocol
 ///
 /// Parts from a fast phone stream to the provider as they arrive. That occupies a connection to the provider as long as
 /// the phone sends, so parts from a slow phone are small, and are collected first. The bytes are hashed as they arrive;
-/// the last ones are passed on only after the body has ended there and its checksum matches the announced one.
+/// the last ones are passed on only after the body has ended at that point and its checksum matches the announced one.
 ///
 /// In an upload over several requests, the body is one piece; its hashes continue those of the previous piece.
 final class PhoneUpload: UploadContent {
@@ -33,7 +33,7 @@ final class PhoneUpload: UploadContent {
     private let now: () -> ContinuousClock.Instant
     /// The number of bytes taken from the budget for that part.
     private var reservedBytes = 0
-    /// The number of these bytes that stay reserved for every part.
+    /// The number of these bytes that remain reserved for every part.
     private var keptBytes = 0
     /// The number of bytes in memory reported to the budget's observer.
     private var observedBytes = 0

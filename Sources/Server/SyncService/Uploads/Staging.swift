@@ -1,7 +1,7 @@
 import Store
 import SyncProtocol
 
-/// Stages a change of a committed file's metadata for the next commit.
+/// Stages a change to a committed file's metadata for the next commit.
 ///
 /// The metadata are in the query or, if too long for it, in the request's body. A repeated request finds its row and
 /// changes nothing.
@@ -88,7 +88,7 @@ extension UploadDeletionRequest: ServedRequest {
     typealias Handler = UploadDeletionEndpoint
 }
 
-/// Stages a change of a committed file that transfers no bytes.
+/// Stages a change to a committed file that transfers no bytes.
 ///
 /// Everything is one transaction that keeps the group's master version from advancing. The second of two identical
 /// concurrent requests waits for the row of the first, finds it equal, and changes nothing. The last member of a batch

@@ -212,7 +212,7 @@ extension UploadFileResponse {
     }
 }
 
-/// The effect on a device's staged change of a file when the device stages another one for the same file.
+/// The effect on a device's staged change to a file when the device stages another one for the same file.
 ///
 /// A pure decision. The later request wins; metadata and an upload belong together, so the second of them is merged
 /// with the first.
@@ -224,7 +224,7 @@ struct StagedReplacement: Equatable {
     /// The change that was staged before and is replaced; its object must be deleted.
     var givenUp: StagedChange?
 
-    /// Decides about a change that is valid for the group's current state.
+    /// Makes the decision for a change that is valid for the group's current state.
     ///
     /// - Parameters:
     ///   - requested: must not be an upload or undelete that is already staged (``UploadDecision/repeated``).

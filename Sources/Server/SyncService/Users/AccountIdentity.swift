@@ -26,8 +26,8 @@ struct IdentityReport {
         self.context = context
     }
 
-    /// - Parameter isProved: whether the request proves more strongly than by an access token that the caller has the
-    ///   account; a new grant can then begin a switch at once.
+    /// - Parameter isProved: whether the request proves, by more than an access token, that the caller has the account;
+    ///   a new grant can then begin a switch at once.
     /// - Returns: `nil` if the client did not request it.
     /// - Throws: ``ErrorCode/userUnknown`` if the user was removed in the meantime; ``StoreError``.
     func make(about userID: UserID, isProved: Bool = false) throws -> AccountIdentity? {
@@ -56,7 +56,7 @@ struct IdentityReport {
         }
     }
 
-    /// Notifies the identity's devices of a device that gets a grant. The device itself is notified too if it already
+    /// Notifies the identity's devices of a device that gets a grant. The device itself is also notified if it already
     /// has one, since somebody else may have learned its UUID.
     private func announce(to userID: UserID, _ session: inout StoreSession) throws {
         let isHere = try session.hasGrant(userID, on: device, elsewhere: false)

@@ -155,8 +155,8 @@ struct NewUser {
 
 /// The grant of an account from before its user was removed, as long as it has not been revoked at the provider.
 ///
-/// An account that signs up again keeps it: revoking it would invalidate the new user's tokens too, and Google issues a
-/// refresh token only with the first consent after a revocation.
+/// An account that signs up again keeps it: revoking it would also invalidate the new user's tokens, and Google issues
+/// a refresh token only with the first consent after a revocation.
 struct EarlierGrant {
     private static let pollInterval: Duration = .milliseconds(100)
 

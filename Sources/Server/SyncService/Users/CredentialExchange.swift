@@ -105,8 +105,8 @@ struct CredentialExchange {
         }
     }
 
-    /// Whether this request proves more strongly than by an access token that the caller has the account: by a code
-    /// that it has exchanged, or by a password or key.
+    /// Whether this request proves, by more than an access token, that the caller has the account: by a code that it
+    /// has exchanged, or by a password or key.
     ///
     /// Every request contains a token, and earlier requests contained codes that have been exchanged, so possessing
     /// them proves little.

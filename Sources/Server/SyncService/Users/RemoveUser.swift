@@ -5,7 +5,8 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Removes the caller's user, with memberships, devices and tokens; the files in their storage belong to them and stay.
+/// Removes the caller's user, with memberships, devices and tokens; the files in their storage belong to them and are
+/// left there.
 ///
 /// Everything is one transaction. The second of two identical concurrent requests finds nothing left to do and gets the
 /// same reply; a later one gets the error for an unknown user.

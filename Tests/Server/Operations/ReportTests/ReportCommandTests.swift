@@ -28,7 +28,7 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("A new page is readable by its group; a replaced page keeps its permissions, and other files stay")
+    @Test("A new page is readable by its group; a replaced page keeps its permissions, and other files are left alone")
     func writes() throws {
         let folder = try ScratchFolder("report")
         let path = folder.path + "/a.html"

@@ -26,7 +26,7 @@ struct SetupChangesTests {
         #expect(try host.everything() == before)
     }
 
-    @Test("A provider can be added later, and everything else in the file stays byte for byte")
+    @Test("A provider can be added later, and everything else in the file is preserved byte for byte")
     func addition() throws {
         #expect(try host.setUp().status == 0)
         let text = try host.text(Self.configuration).replacing(

@@ -277,7 +277,7 @@ struct SetupPlanTests {
         #expect(!plan.actions.contains(.check(.health)))
     }
 
-    @Test("An unchanged site of setup follows a change of the host, once a certificate for it exists")
+    @Test("A generated site that nobody has edited follows a change to the host name, once a certificate for it exists")
     func otherHost() throws {
         let before = after(try SetupPlan(answers, on: fresh), on: fresh)
         var other = answers

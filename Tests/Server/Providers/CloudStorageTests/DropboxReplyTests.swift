@@ -15,7 +15,7 @@ struct DropboxReplyTests {
     }
 
     @Test(
-        "A deletion whose reply does not describe the deleted object has not happened", arguments: ["<html>", "", "{}"])
+        "A deletion whose reply does not describe the deleted object counts as failed", arguments: ["<html>", "", "{}"])
     func deletionWithoutMetadata(body: String) throws {
         #expect(throws: CloudStorageError.unavailable(detail: "")) {
             try Dropbox().delete(objectID: "id:A", in: ScriptedStorage(Reply(200, body)).access())
@@ -25,7 +25,7 @@ struct DropboxReplyTests {
     }
 
     @Test(
-        "Each error has its meaning, whatever its summary says",
+        "Errors are interpreted by their tags, whatever the summary says",
         arguments: [
             (409, #"{"error": {".tag": "path", "path": {".tag": "not_found"}}}"#, CloudStorageError.notFound),
             (409, #"{"error": {".tag": "path_lookup", "path_lookup": {".tag": "not_found"}}}"#, .notFound),

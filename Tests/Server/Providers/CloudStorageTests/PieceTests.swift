@@ -81,7 +81,7 @@ extension CloudProviderTests {
             let second = PieceContent(bytes, for: kind, from: record, cut: nil)
             do {
                 let stored = try other.provider.upload(second, as: place, mimeType: "image/jpeg", to: other.access())
-                // The session's address alone is the authorization, so the session is valid here too.
+                // The session's address alone is the authorization, so the session is also valid here.
                 #expect(stored.sizeBytes == Int64(bytes.count))
             } catch {
                 // moto knows the session nevertheless, and creates the object where the session began.

@@ -37,7 +37,7 @@ extension CloudProviderTests {
                 #expect(tryOut(account) == nil)
                 #expect(try account.files().isEmpty)
             }
-            // Its folder stays.
+            // Its folder is kept.
             var fault = kind.fault(status: 503)
             (fault.method, fault.skip) = ("DELETE", 0)
             try account.sandbox.inject(fault)

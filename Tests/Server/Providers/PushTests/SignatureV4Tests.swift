@@ -58,7 +58,7 @@ struct SignatureV4Tests {
                 + "SignedHeaders=\(names), Signature=\(vector.signature)")
     }
 
-    @Test("Blanks around a header's value and repeated blanks within it are ignored: get-header-value-trim")
+    @Test("Spaces around a header's value and repeated spaces within it are ignored: get-header-value-trim")
     func blanks() {
         let authorization = Self.signature(service: "service").authorization(
             method: "GET", path: "/",

@@ -34,7 +34,7 @@ struct RedirectedCodeTests {
     }
 
     @Test(
-        "A redirect URI that the caller got wrong is the code's fault; one from the server is the operator's")
+        "A wrong redirect URI from the caller invalidates the code; one from the server is a misconfiguration")
     func redirectMismatch() {
         let reply = Reply(400, #"{"error": "redirect_uri_mismatch", "error_description": "Bad Request"}"#)
 

@@ -261,7 +261,7 @@ struct SignInCacheTests {
     }
 
     @Test(
-        "Waiting callers share a failure, which is forgotten unless it is a rejection",
+        "Waiting callers share a failure, which is cached only if it is a rejection",
         arguments: [AccountError.rejected, .timedOut, .withheld(.busy)])
     func sharedFailure(error: AccountError) throws {
         let cache = cache()

@@ -161,7 +161,7 @@ struct WebDAVOAuthTests {
         stored = stored.updated(with: try account.refresh(stored, through: script.client))
         #expect(stored.usableToken == nil && script.transport.requests.count == 2)
 
-        // Then the phone's bearer token is better than nothing, and the withdrawn refresh token is forgotten.
+        // Then the phone's bearer token is better than nothing, and the withdrawn refresh token is discarded.
         let bearer = account.credentials(
             from: PresentedCredentials(accountType: .webDAV, accessToken: "phone", accountDetails: Self.details))
         #expect(!stored.outlasts(bearer))

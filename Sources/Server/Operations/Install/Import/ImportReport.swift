@@ -51,7 +51,7 @@ public struct ImportNote: Equatable, Sendable, Codable {
         case skipped
         /// It was imported with changes.
         case adjusted
-        /// It already existed here, and stays unchanged.
+        /// It already existed here, and was left unchanged.
         case leftAlone
     }
 

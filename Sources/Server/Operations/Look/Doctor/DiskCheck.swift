@@ -177,7 +177,7 @@ public struct DatabaseFolders: Sendable {
                 remember(folders)
                 return folders
             } catch {
-                // The database does not answer, so the next account would fail too.
+                // The database does not answer, so the next account would also fail.
                 guard let code = error.code, code < 2_000 else { break }
             }
         }

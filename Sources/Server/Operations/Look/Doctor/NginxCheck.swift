@@ -44,7 +44,7 @@ public enum NginxCheck {
             ])
     }
 
-    /// Finds nginx also if only root's path contains it.
+    /// Finds nginx even if only root's path contains it.
     private static func runNginx(
         _ arguments: [String], within limit: Duration
     ) throws(PosixError) -> ChildProcess.Outcome {

@@ -103,8 +103,8 @@ private struct NginxTokens {
         return nil
     }
 
-    /// Reads up to a blank, a semicolon or a brace, except the brace of a variable, `${name}`, and leaves it for the
-    /// next call.
+    /// Reads up to white space, a semicolon or a brace, except the brace of a variable, `${name}`, and leaves it for
+    /// the next call.
     private mutating func bareWord() -> String {
         var bytes: [UInt8] = []
         while let byte = rest.first, !" \t\r\n;".utf8.contains(byte) {

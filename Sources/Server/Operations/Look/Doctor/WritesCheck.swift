@@ -89,7 +89,7 @@ public struct WritesCheck: Sendable {
         return connection
     }
 
-    /// Tries a change of each table that affects no row; it waits if another connection has locked the table.
+    /// Tries a change to each table that affects no row; it waits if another connection has locked the table.
     private func tryTables(_ holders: LockHolders) throws(MariaDBError) -> Diagnosis? {
         var connection = try Self.impatient(owner)
         var tables: [String] = []

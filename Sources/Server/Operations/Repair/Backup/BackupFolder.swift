@@ -41,7 +41,7 @@ public struct BackupFolder {
     }
 
     /// Deletes the backups that a policy does not keep. Call it after a new backup has been verified.
-    /// - Parameter made: the time of the new backup, which stays even if others seem newer because of a wrong clock.
+    /// - Parameter made: the time of the new backup, which is kept even if others seem newer because of a wrong clock.
     /// - Returns: the names of the deleted files.
     /// - Throws: ``PosixError``; earlier deletions are not undone.
     public func prune(_ policy: RetentionPolicy, after made: WireDate) throws(PosixError) -> [String] {
@@ -59,7 +59,7 @@ public struct BackupFolder {
     /// - Throws: ``PosixError``, `EWOULDBLOCK` if another process is creating a backup; errors of `body`.
     public func withLock<Value>(_ body: () throws -> Value) throws -> Value {
         let lock = try FileLock("\(path)/.lock", waiting: Self.waitingTime)
-        // Root may create backups too; the user of the hourly backups must be able to open the lock and read all
+        // Root may also create backups; the user of the hourly backups must be able to open the lock and read all
         // backups.
         try RegularFile.giveToOwnerOfFolder("\(path)/.lock")
         for name in try Directory.names(in: path, matching: Self.partial) {

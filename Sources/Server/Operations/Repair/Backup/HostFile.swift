@@ -25,7 +25,7 @@ public struct HostFiles {
         case written
         /// An identical file already exists.
         case same
-        /// A different file exists, and stays.
+        /// A different file exists, and is kept.
         case kept
         /// A different file existed; it is now beside the new one, with `.old` after its name.
         case replaced

@@ -163,7 +163,7 @@ public struct HostRestoreReport: Encodable, Sendable {
     public struct Step: Encodable, Sendable {
         public enum Outcome: String, Encodable, Sendable {
             case done
-            /// It already existed, or a different one exists and stays.
+            /// It already existed, or a different one exists and is kept.
             case kept
             case failed
         }

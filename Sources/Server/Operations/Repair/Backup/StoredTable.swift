@@ -282,7 +282,7 @@ extension StoreSession {
     }
 
     /// Deletes the intents of uploads that were in progress when a backup was made. Some of these uploads have
-    /// completed since then. Their objects stay unused in people's storage instead of being deleted as orphaned
+    /// completed since then. Their objects remain unused in people's storage instead of being deleted as orphaned
     /// objects.
     /// - Returns: the number of intents.
     public mutating func forgetIntents() throws(StoreError) -> Int {

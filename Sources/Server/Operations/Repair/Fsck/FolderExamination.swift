@@ -213,7 +213,7 @@ struct StrayObjects {
         if isScheduled { repaired(.objectOrphaned) }
     }
 
-    /// Why an object must stay; `nil` if it is certainly unused.
+    /// Why an object must be kept; `nil` if it is certainly unused.
     private func reasonToKeep(_ object: StoredObject, _ name: CloudFileName) throws -> String? {
         guard let createdAt = object.createdAt else { return "its provider does not report its age" }
         guard store.now.secondsSince1970 - createdAt.secondsSince1970 > Self.safetySeconds else {

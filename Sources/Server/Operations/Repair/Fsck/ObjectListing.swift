@@ -149,8 +149,8 @@ extension StoreSession {
     }
 
     /// Whether any row refers to an object in a user's storage: a file, a staged change, an upload in progress, work. A
-    /// deleted file counts by its identifier: when its owner left or was removed, its objects stayed in their storage.
-    /// A file that waits for its contents counts with its version, from any device.
+    /// deleted file counts by its identifier: when its owner left or was removed, its objects were left in their
+    /// storage. A file that waits for its contents counts with its version, from any device.
     /// - Parameters:
     ///   - name: the object's original name.
     ///   - actualName: its actual name, which may be a spare one.
