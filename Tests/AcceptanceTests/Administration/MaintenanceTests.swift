@@ -134,7 +134,7 @@ extension PrivateStackTests {
         func unfit(text: String) throws {
             let told = try OperatorTool(TestServer.shared()).run("maintenance", "on", text)
 
-            #expect(told.status == 64 && told.output.contains("The text must "), "\(told.output)")
+            #expect(told.status == 64 && told.output.contains("The message must "), "\(told.output)")
         }
     }
 }

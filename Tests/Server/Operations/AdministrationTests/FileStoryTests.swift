@@ -156,7 +156,7 @@ struct FileStoryTests {
             """, of: file)
 
         #expect(story.text.contains("stay there until 2099-01-01T00:00:00Z"))
-        #expect(story.remedies.first?.contains("Until 2099-01-01T00:00:00Z Alice Example") == true)
+        #expect(story.remedies.first?.contains("Until 2099-01-01T00:00:00Z, Alice Example") == true)
         #expect(story.remedies.last?.contains("with version 2") == true)
     }
 
