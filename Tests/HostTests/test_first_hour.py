@@ -175,7 +175,7 @@ class TrialTests(unittest.TestCase):
         doctor = json.loads(self.inside("syncctl doctor --json --ignore sandboxInUse").stdout)["diagnoses"]
         self.assertIn("certificateOfTrial", [each.get("code") for each in doctor])
         self.assertEqual([each["finding"] for each in doctor if each["verdict"] in ("warning", "bad") and not each["ignored"]], [])
-        self.assertIn("takes 4096 connections", "".join(each["finding"] for each in doctor))
+        self.assertIn("accepts 4096 connections", "".join(each["finding"] for each in doctor))
         self.assertIn(f"{self.FOLDER}/root.pem", self.inside("syncctl authority show").stdout)
         self.assertEqual(self.inside(f"stat -c %a%U {self.FOLDER}/root.key").stdout, "600root\n")
 
