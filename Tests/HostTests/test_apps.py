@@ -246,8 +246,12 @@ class AppTests(unittest.TestCase):
     def edit(self, unit: str, text: str) -> None:
         """Runs `systemctl edit` with an editor that inserts a text."""
         self.host.write("/root/addition", text)
+        # systemd 257 also passes a line number. Only lines between two comments of systemctl count.
+        self.host.write(
+            "/root/editor", "#!/bin/sh\nfor file; do :; done\nsed -i '/^### Anything between here/r /root/addition' \"$file\"\n",
+            0o755)
         status, told = self.host.container.converse(
-            {}, "/bin/sh", "-c", f"EDITOR='cp /root/addition' systemctl edit {unit}", seconds=START_SECONDS)
+            {}, "/bin/sh", "-c", f"SYSTEMD_EDITOR=/root/editor systemctl edit {unit}", seconds=START_SECONDS)
         self.assertEqual(status, 0, told)
 
     def load(self) -> Load:
