@@ -96,7 +96,7 @@ package struct SyncEnvironment: Sendable {
 /// Must be readable without user interaction, even in the background, and keep the grant when the user signs out. On
 /// Apple's platforms an app's keychain wrapper should conform; elsewhere use ``FileDeviceGrantStore``.
 public protocol DeviceGrantStore: Sendable {
-    /// The stored grant; nil if there is none.
+    /// The stored grant, or nil.
     func load() throws -> DeviceGrant?
     /// Replaces the stored grant; with nil, removes it.
     func save(_ grant: DeviceGrant?) throws

@@ -34,7 +34,7 @@ extension SyncServer {
         try driver.reset(type)
     }
 
-    /// Removes a group of which the user is no longer a member: its files, and its unsent changes. The app's own data
+    /// Removes a group that the user has left: its files, and its unsent changes. The app's own data
     /// is not touched.
     /// - Throws: `unknownSharingGroup`; `syncIsOperating` if the user is still a member; `storeError`.
     public func forget(sharingGroupUUID: SharingGroupUUID) throws(SyncError) {
@@ -189,7 +189,7 @@ extension PendingReport.Change.Kind {
 public struct TrackingReport: Sendable, Hashable, CustomStringConvertible {
     /// One line for each row.
     public let lines: [String]
-    /// Violations of the library's invariants; empty if there are none.
+    /// Violations of the library's invariants; empty if all hold.
     public let violations: [String]
 
     package init(_ state: ClientState, isSyncing: Bool) {

@@ -48,7 +48,7 @@ extension SyncServer {
         public let total: Int
         /// Files missing from the app.
         public let unavailable: [FileUUID]
-        /// Files of which the app had other contents.
+        /// Files for which the app had different contents.
         public let superseded: [FileUUID]
         /// Files that the server refused.
         public let failed: [FileUUID]

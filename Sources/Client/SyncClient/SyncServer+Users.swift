@@ -125,7 +125,7 @@ extension SyncServer {
                 code: invitationCode, permission: info.permission, allowsSocialSharing: info.allowSocialAcceptance))
     }
 
-    /// Accepts an invitation, creating the user if there is none, and updates the sharing groups.
+    /// Accepts an invitation, creates the user if necessary, and updates the sharing groups.
     /// - Throws: `socialAcceptanceNotAllowed` if the invitation requires an account with storage; `noInvitationFound`;
     ///   `requestRefused` with the server's code for a member; others. A failure does not sign the user out.
     /// - Returns: The group.

@@ -59,7 +59,7 @@ public struct Quotas: Equatable, Sendable {
     /// No limits.
     public static let unlimited = Quotas([:])
 
-    /// The limit; `nil` if there is none.
+    /// The limit, or `nil`.
     public subscript(quota: Quota) -> Int? {
         get { limits[quota] }
         set { limits[quota] = newValue }

@@ -6,7 +6,7 @@ package import MariaDB
 /// whose statements only operators need; code that serves phones calls repositories.
 public struct StoreSession: ~Copyable {
     var connection: Connection
-    /// The request that the session serves; `nil` if there is none.
+    /// The request that the session serves, or `nil`.
     private let requestID: String?
 
     init(_ connection: consuming Connection, requestID: String?) {

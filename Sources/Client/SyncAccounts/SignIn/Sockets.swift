@@ -89,7 +89,7 @@ enum Sockets {
         return UInt16(bigEndian: address.sin6_port)
     }
 
-    /// Accepts a waiting connection; `nil` if there is none.
+    /// Accepts a waiting connection, or `nil`.
     static func nextConnection(_ listener: Descriptor) -> Descriptor? {
         let number = accept(listener.number, nil, nil)
         guard number >= 0 else { return nil }

@@ -37,7 +37,7 @@ public final class SimulatedService: Sendable {
     public struct ServerFile: Sendable, Equatable {
         /// The contents of the last version.
         public let contents: Data
-        /// The text; nil if there is none.
+        /// The text, or nil.
         public let appMetaData: String?
         /// The version of the contents.
         public let fileVersion: FileVersion

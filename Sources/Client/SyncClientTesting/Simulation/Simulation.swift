@@ -378,7 +378,7 @@ struct SplitMix64: RandomNumberGenerator {
         Int(next() % UInt64(bound))
     }
 
-    /// One of the elements; nil if there is none.
+    /// One of the elements, or nil.
     mutating func pick<Element>(_ elements: [Element]) -> Element? {
         elements.isEmpty ? nil : elements[below(elements.count)]
     }

@@ -146,7 +146,7 @@ package enum ServerReply: Sendable {
     package struct FileDownload: Sendable {
         /// The location of the file.
         package let location: LocalFileLocation
-        /// The text; nil if there is none.
+        /// The text, or nil.
         package let appMetaData: String?
         /// The storage that holds the file.
         package let cloudStorageType: CloudStorageType

@@ -2,7 +2,7 @@ package import SyncProtocol
 
 // Asks the app about changes by others that conflict with local changes.
 extension SyncStateMachine {
-    /// Asks about the first unanswered conflict in a complete group; delivers the group if there is none.
+    /// Asks about the first unanswered conflict in a complete group; a group without any is delivered.
     mutating func resolveConflicts(in group: RowID<DownloadGroup>) {
         let items = state.downloads(in: group)
         for item in items {

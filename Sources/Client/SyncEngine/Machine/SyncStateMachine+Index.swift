@@ -81,7 +81,7 @@ extension SyncStateMachine {
         startReuploads()
     }
 
-    /// Reports the number of downloads of the active sync; false if there are none.
+    /// Reports the number of downloads of the active sync; false if it has no downloads.
     @discardableResult
     mutating func reportDownloads() -> Bool {
         let pending = state.downloadGroups(of: runGroup).flatMap { state.downloads(in: $0.id) }

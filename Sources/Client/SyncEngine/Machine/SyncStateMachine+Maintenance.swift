@@ -108,7 +108,7 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Removes a group of which the user is not, or is no longer, a member: its files, and its unsent changes. The
+    /// Removes a group to which the user does not belong: its files, and its unsent changes. The
     /// app's own data is not touched.
     /// - Throws: `unknownSharingGroup`; `syncIsOperating` if the user is still a member.
     package mutating func forget(_ group: SharingGroupUUID) throws(SyncError) -> [EngineAction] {

@@ -254,7 +254,7 @@ extension SyncStateMachine {
 
     // MARK: Asking the app
 
-    /// Asks the app for the contents of the next file whose local state is newer; false if there is none.
+    /// Asks the app for the contents of the next file whose local state is newer; false if no file remains.
     mutating func askForContents() -> Bool {
         let mayWrite = state.groups[runGroup].map { $0.permission >= .write } ?? false
         for entry in state.directory.rows(at: .newer(runGroup)) {

@@ -18,7 +18,7 @@ package struct AccountState: TableRow {
     package var epoch: AccountEpoch
     /// The switch that this device has begun or joined; nil if none.
     package var switchID: AccountSwitchID?
-    /// The phase of the switch; nil if there is none.
+    /// The phase of the switch, or nil.
     package var phase: Phase?
     /// The earlier switch whose uploads are not complete, while another one is proposed; nil if none.
     package var formerSwitchID: AccountSwitchID?

@@ -1,7 +1,7 @@
 internal import SyncProtocol
 
 extension ClientState {
-    /// Violations of the state's invariants, as sentences for a developer; empty if there are none.
+    /// Violations of the state's invariants, as sentences for a developer; empty if all hold.
     ///
     /// The invariants hold after each event, not only between syncs.
     package func violations() -> [String] {

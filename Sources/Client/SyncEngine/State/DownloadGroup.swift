@@ -80,7 +80,7 @@ package struct DownloadItem: TableRow {
     package var mimeType: MIMEType?
     /// The server's version of the contents.
     package let fileVersion: FileVersion
-    /// The server's version of the text; nil if there is none.
+    /// The server's version of the text, or nil.
     package var appMetaDataVersion: AppMetaDataVersion?
     /// The text, once downloaded.
     package var appMetaData: String?

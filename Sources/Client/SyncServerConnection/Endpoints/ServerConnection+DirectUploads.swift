@@ -272,7 +272,7 @@ struct StorageSession: Sendable {
         return last.addingReportingOverflow(1).overflow ? nil : last + 1
     }
 
-    /// The start of the first of `nextExpectedRanges`; nil if there is none.
+    /// The start of the first of `nextExpectedRanges`, or nil.
     private static func firstExpected(in reply: HTTPReply) -> Int64? {
         struct State: Decodable {
             var nextExpectedRanges: [String]

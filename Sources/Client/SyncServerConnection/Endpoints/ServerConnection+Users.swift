@@ -34,7 +34,7 @@ extension ServerConnection {
         _ = try await perform(RemoveUserRequest(), repetition: .ifNotCarriedOut)
     }
 
-    /// Accepts an invitation, creating the user if there is none.
+    /// Accepts an invitation and creates the user if necessary.
     public func redeemSharingInvitation(
         _ request: RedeemSharingInvitationRequest
     ) async throws(ServerConnectionError) -> RedemptionOutcome {

@@ -197,7 +197,7 @@ public struct UnattendedTransfer: Sendable {
     public var label: String?
     /// Its reply, or the failure.
     public var result: Result<HTTPReply, TransportFailure>
-    /// The file with the downloaded bytes, which the app owns from now on; nil if there are none.
+    /// The file with the downloaded bytes, which the app owns from now on, or nil.
     public var file: URL?
 
     /// Creates a transfer.

@@ -23,7 +23,7 @@ struct SetupCheck {
             .filter { $0.code != nil && $0.code != .certificateExpiring }.map(\.finding)
     }
 
-    /// The objection to the answer for a setting, as a sentence; `nil` if there is none.
+    /// The objection to the answer for a setting, as a sentence, or `nil`.
     /// - Parameter giver: the name by which the operator knows the answer.
     func objection(to answer: SetupAnswers.Answer, about setting: Setting, givenBy giver: String) -> String? {
         switch answer {

@@ -52,7 +52,7 @@ public struct CheckSum: CasePreservingIdentifier {
         rawValue = String(decoding: digest.flatMap { [digit($0 >> 4), digit($0)] }, as: UTF8.self)
     }
 
-    /// The flavour with this number of digits; nil if there is none.
+    /// The flavour with this number of digits, or nil.
     public var flavour: Flavour? {
         Flavour.allCases.first { $0.digitCount == rawValue.utf8.count }
     }

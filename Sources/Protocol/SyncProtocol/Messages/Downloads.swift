@@ -15,7 +15,7 @@ public struct DownloadFileRequest: RequestMessage {
     public let masterVersion: MasterVersion
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
-    /// The version of the app metadata, which must be the current one; nil if there is none.
+    /// The version of the app metadata, which must be the current one, or nil.
     public let appMetaDataVersion: AppMetaDataVersion?
     /// Whether the client can read the bytes directly from the owner's storage.
     public let isDirect: Bool

@@ -110,7 +110,7 @@ public struct GetSharingInvitationInfoResponse: ResponseMessage {
     }
 }
 
-/// Accepts an invitation, creating the user if there is none.
+/// Accepts an invitation and creates the user if necessary.
 public struct RedeemSharingInvitationRequest: RequestMessage {
     public typealias Response = RedeemSharingInvitationResponse
     public typealias Access = SignedInAccess

@@ -170,7 +170,7 @@ public struct GetUploadsRequest: RequestMessage {
     }
 }
 
-/// Lists staged rows; empty if there are none.
+/// Lists staged rows; may be empty.
 public struct GetUploadsResponse: ResponseMessage {
     /// What is staged, in no particular order.
     public let uploads: [FileInfo]

@@ -117,7 +117,7 @@ public struct GetAccountSwitchStatusResponse: ResponseMessage {
 
     /// The state; ``AccountSwitchState/none`` if there is no switch.
     public let state: AccountSwitchState
-    /// The switch; nil if there is none.
+    /// The switch, or nil.
     public let switchId: AccountSwitchID?
     /// The identity's current epoch.
     public let accountEpoch: AccountEpoch
@@ -129,7 +129,7 @@ public struct GetAccountSwitchStatusResponse: ResponseMessage {
     public let nextCursor: AccountSwitchCursor?
     /// The files that wait.
     public let awaiting: [AwaitingFile]
-    /// The server's own move; nil if there is none.
+    /// The server's own move, or nil.
     public let serverMove: ServerMove?
 
     /// Creates a response.

@@ -82,7 +82,7 @@ struct SandboxPage {
         return html + "</section>"
     }
 
-    /// The notifications that devices would show; empty if there are none.
+    /// The notifications that devices would show; may be empty.
     private static func section(_ pushes: [DeliveredPush]) -> String {
         guard !pushes.isEmpty else { return "" }
         var html = "<section><h2>Notifications</h2><ul class=files>"

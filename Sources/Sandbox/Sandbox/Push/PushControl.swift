@@ -97,9 +97,9 @@ struct PushTokenScript: Sendable, Equatable {
 struct PushKeys {
     let directory: StateDirectory
 
-    /// The key for Apple's provider tokens; `nil` if there is none.
+    /// The key for Apple's provider tokens, or `nil`.
     var apns: PublicKey? { key("apns-key.pem") }
-    /// The key of the service account; `nil` if there is none.
+    /// The key of the service account, or `nil`.
     var fcm: PublicKey? { key("fcm-key.pem") }
 
     private func key(_ name: String) -> PublicKey? {

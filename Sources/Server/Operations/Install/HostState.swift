@@ -43,7 +43,7 @@ public struct HostState: Sendable, Equatable {
     public var replacedSecrets: Set<SecretName> = []
     /// Whether the folder of secrets exists.
     public var hasSecretsFolder = false
-    /// Contents of nginx's site; `nil` if there is none.
+    /// Contents of nginx's site, or `nil`.
     public var site: String?
     public var isSiteEnabled = false
     /// Whether the package `syncsandbox` is installed.

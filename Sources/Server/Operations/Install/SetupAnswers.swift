@@ -159,7 +159,7 @@ public struct SetupAnswers: Sendable, Equatable {
         return problems
     }
 
-    /// The objection to a host name, as the end of a sentence; `nil` if there is none.
+    /// The objection to a host name, as the end of a sentence, or `nil`.
     public static func objection(toHost host: String) -> String? {
         if host.contains("://") || host.contains("/") || host.contains(":") {
             return "must be only a name, without https://, port and path, such as sync.example.com"

@@ -10,7 +10,7 @@ public struct UnitSettings: Sendable, Equatable {
         private let isDatabaseLocal: Bool
 
         /// - Parameters:
-        ///   - passwordFile: the password's file; `nil` if there is none. A file that the unit cannot name is read in
+        ///   - passwordFile: the password's file, or `nil`. A file that the unit cannot name is read in
         ///     place.
         ///   - isDatabaseLocal: whether the database is reached through a unix socket.
         public init(passwordFile: String?, isDatabaseLocal: Bool) {

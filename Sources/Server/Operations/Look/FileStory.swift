@@ -11,7 +11,7 @@ public struct FileStory: Report {
     public var clouds: [CloudAnswer]?
     /// The story, in chronological order, then the current state.
     public var sentences: [String]
-    /// Remedies for problems; empty if there are none.
+    /// Remedies for problems; may be empty.
     public var remedies: [String]
 
     /// - Parameter clouds: the replies of the owners' storages; `nil` if they were not asked.

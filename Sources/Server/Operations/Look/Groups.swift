@@ -115,7 +115,7 @@ extension StoreSession {
             ], ListedGroup.init(_:))
     }
 
-    /// A group, ended or not, with its members and current activity; `nil` if there is none.
+    /// A group, ended or not, with its members and current activity, or `nil`.
     public mutating func groupDetails(
         _ group: SharingGroupUUID, at now: WireDate
     ) throws(StoreError) -> GroupDetails? {

@@ -130,7 +130,7 @@ extension StoreSession {
         return .done
     }
 
-    /// Whether a row is not leased; it stays locked until the end of the transaction; `nil` if there is none.
+    /// Whether a row is not leased; it stays locked until the end of the transaction. `nil` for a missing row.
     private mutating func isOutboxFree(_ jobID: Int64, at now: WireDate) throws(StoreError) -> Bool? {
         try first(
             "SELECT lease_owner IS NULL OR available_at <= ? FROM outbox WHERE outbox_id = ? FOR UPDATE",

@@ -148,7 +148,7 @@ struct MetricSamples {
     /// The samples of a name, in the order of the scrape.
     subscript(name: String) -> [Sample] { families[name] ?? [] }
 
-    /// The only sample of a name; `nil` if there is none.
+    /// The only sample of a name, or `nil`.
     func value(_ name: String) -> Double? { self[name].first?.value }
 
     /// The sum of the samples by one label's value, as whole numbers.

@@ -152,7 +152,7 @@ struct SNSReply {
             retryAfter: reply.head.retryAfter)
     }
 
-    /// The text of the first element with this name; `nil` if there is none.
+    /// The text of the first element with this name, or `nil`.
     func element(_ name: String) -> String? {
         guard let start = text.firstRange(of: "<\(name)>"),
             let end = text[start.upperBound...].firstRange(of: "</\(name)>")

@@ -35,7 +35,7 @@ public struct PresentedCredentials: Sendable {
         self.accountDetails = accountDetails
     }
 
-    /// The code with the parameters of its authorization request; `nil` if there is none.
+    /// The code with the parameters of its authorization request, or `nil`.
     public var code: PresentedCode? {
         authorizationCode.map {
             PresentedCode($0, redirectURI: redirectURI, verifier: codeVerifier, accountDetails: accountDetails)

@@ -87,7 +87,7 @@ public struct SetupQuestion: Sendable {
     public let answer: Answer
     /// The form of the answer, if the company defines one.
     public let form: AnswerForm?
-    /// The value for the sandbox's well-known registrations; `nil` if there is none.
+    /// The value for the sandbox's well-known registrations, or `nil`.
     public let sandboxValue: String?
     /// The option for the answer; `nil` if only `--set` gives it.
     public let option: SetupOption?

@@ -118,7 +118,7 @@ public struct OneDrive: CloudProvider {
 
     // MARK: Addresses
 
-    /// The item with that name in the app's folder; `nil` if there is none.
+    /// The item with that name in the app's folder, or `nil`.
     static func item(
         named name: String, _ access: StorageAccess, by deadline: Deadline? = nil
     ) throws(CloudStorageError) -> DriveItem? {

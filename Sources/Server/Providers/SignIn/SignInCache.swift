@@ -120,7 +120,7 @@ public final class SignInCache: Sendable {
         self.now = now
     }
 
-    /// The recent answer about `presented`; `nil` if there is none.
+    /// The recent answer about `presented`, or `nil`.
     public func answer(for presented: PresentedCredentials) -> Answer? {
         let now = now()
         let keys = [Self.key(presented), Self.rejectionKey(presented)]

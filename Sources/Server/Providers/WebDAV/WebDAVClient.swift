@@ -90,7 +90,7 @@ struct WebDAVClient {
 
     // MARK: Lookup
 
-    /// The resource with these names; `nil` if there is none.
+    /// The resource with these names, or `nil`.
     func look(
         at names: [String], _ properties: String = WebDAVResource.propertyNames, isCollection: Bool = false,
         by deadline: Deadline? = nil

@@ -174,7 +174,7 @@ final class WebDAVPasswordTurns: Sendable {
         }
     }
 
-    /// - Parameter status: the status of the reply; `nil` if there is none.
+    /// - Parameter status: the status of the reply, or `nil`.
     private func end(_ request: Int, _ account: Int64, _ password: String, status: Int?) {
         change(account) { state in
             state.awaited[request] = nil

@@ -62,7 +62,7 @@ extension GetAccountSwitchStatusRequest: ServedRequest {
 /// one.
 struct SwitchParty {
     let user: UserRecord
-    /// The requested switch; `nil` if there is none.
+    /// The requested switch, or `nil`.
     let accountSwitch: AccountSwitch?
 
     /// - Parameter id: the switch; `nil` for the newest.

@@ -133,7 +133,7 @@ private struct NginxTokens {
 
 /// The texts of nginx's configuration, from nginx's output or from its folder.
 struct NginxFiles {
-    /// The main file; `nil` if there is none.
+    /// The main file, or `nil`.
     let main: String?
     /// The folder of the main file, to which relative paths refer; empty if unknown.
     let folder: String

@@ -122,7 +122,7 @@ enum ResponderProbe {
         [1, type, 0, 1, UInt8(content.count >> 8), UInt8(content.count & 255), 0, 0] + content
     }
 
-    /// The number in the header `Status`; 200 if there is none (RFC 3875, section 6.3.3).
+    /// The number in the header `Status`; 200 without that header (RFC 3875, section 6.3.3).
     static func status(in output: [UInt8]) -> Int? {
         guard !output.isEmpty else { return nil }
         guard let text = value(of: "status", in: output) else { return 200 }

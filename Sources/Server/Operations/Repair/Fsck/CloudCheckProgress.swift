@@ -42,7 +42,7 @@ extension StoreSession {
         return try? JSONDecoder().decode(CloudCheckProgress.self, from: Data(state.utf8))
     }
 
-    /// The `runUUID` of the check in progress; `nil` if there is none.
+    /// The `runUUID` of the check in progress, or `nil`.
     mutating func cloudCheckInProgress() throws(StoreError) -> String? {
         try first("SELECT run_uuid FROM cloud_checks WHERE check_id = ?", [Self.singleRow]) {
             row throws(StoreError) in try row.string(0)
