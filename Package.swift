@@ -14,13 +14,13 @@ let strict: [SwiftSetting] = [
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
-let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
-let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-/// A module that is not used on Apple's platforms.
-func onLinux(_ name: String) -> Target.Dependency { .byName(name: name, condition: .when(platforms: [.linux])) }
+/// A module that is used on the given platforms only.
+func on(_ platforms: [Platform], _ name: String) -> Target.Dependency {
+    .byName(name: name, condition: .when(platforms: platforms))
+}
 
 /// A C library of the system, with the module map in `Sources/System`.
 func library(_ name: String, pkgConfig: String? = nil, apt package: String? = nil) -> Target {
@@ -72,8 +72,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],
     targets: [
@@ -95,7 +93,7 @@ let package = Package(
 
         // Protocol: the messages between servers and clients.
         module("Protocol", "SyncProtocol"),
-        module("Protocol", "StorageHashes"),
+        module("Protocol", "StorageHashes", [on([.linux, .android], "OpenSSLCrypto")]),
 
         // Server: outgoing requests, metadata, providers, credentials, and the endpoints for phones.
         module("Server", "UntrustedInput"),
@@ -132,17 +130,17 @@ let package = Package(
                 "UntrustedInput", "Vault", httpTypes, logging,
             ]),
 
-        // Client: the library for apps, whose only C libraries are SQLite and, on Linux, libcurl.
+        // Client: the library for apps, whose only C libraries are SQLite and, on Linux, libcurl and libcrypto.
         module(
             "Client", "SyncServerConnection",
-            ["StorageHashes", "SyncProtocol", crypto, httpTypes, logging, onLinux("Curl")]),
-        module("Client", "SyncAccounts", ["SyncProtocol", "SyncServerConnection", crypto, httpTypes]),
+            ["StorageHashes", "SyncProtocol", httpTypes, logging, on([.linux], "Curl")]),
+        module("Client", "SyncAccounts", ["StorageHashes", "SyncProtocol", "SyncServerConnection", httpTypes]),
         module("Client", "SyncEngine", ["SyncProtocol"]),
         module("Client", "SyncStore", ["SyncProtocol", "SyncEngine", grdb]),
         module("Client", "SyncClient", ["SyncProtocol", "SyncEngine", "SyncServerConnection", "SyncStore", logging]),
         module("Client", "SyncClientTesting", ["SyncProtocol", "SyncClient", "SyncEngine", "SyncStore"]),
         module("Client", "SyncErrorSentences", ["SyncAccounts", "SyncClient"]),
-        module("Client", "SyncDirectory", ["SyncProtocol", crypto, grdb]),
+        module("Client", "SyncDirectory", ["StorageHashes", "SyncProtocol", grdb]),
 
         // Sandbox: emulated providers for development and tests, never linked into the server.
         module("Sandbox", "Sandbox", ["Expat", "OpenSSLCrypto", "Posix", "StorageHashes"]),
@@ -177,11 +175,11 @@ let package = Package(
         tests("System", "OpenSSLCryptoTests", ["OpenSSLCrypto", "Posix", "TestSupport"]),
         tests("System", "ExpatTests", ["Expat"]),
         tests("Protocol", "SyncProtocolTests", ["SyncProtocol"]),
-        tests("Protocol", "StorageHashesTests", ["StorageHashes"]),
+        tests("Protocol", "StorageHashesTests", ["OpenSSLCrypto", "StorageHashes"]),
         tests("Server", "UntrustedInputTests", ["UntrustedInput"]),
         tests("Server", "HTTPTransportTests", ["Curl", "Posix", "HTTPTransport", "TestSupport", httpTypes]),
         tests(
-            "Server", "JSONWebTokensTests", ["OpenSSLCrypto", "JSONWebTokens", "TestSupport", jwtKit],
+            "Server", "JSONWebTokensTests", ["OpenSSLCrypto", "JSONWebTokens", "TestSupport"],
             exclude: ["pyjwt_judge.py"]),
         tests("Server", "StoreTests", ["MariaDB", "SyncProtocol", "Store", "TestSupport"]),
         tests(

@@ -1,5 +1,6 @@
 import OpenSSLCrypto
 import SyncModel
+import TestSupport
 
 /// Plans the next request: usually a valid one in the current state, sometimes an invalid one.
 struct RequestPlanner {
@@ -148,13 +149,11 @@ struct RequestPlanner {
         // Distinct at the beginning; the rest may repeat.
         var bytes = random.bytes(min(size, 64))
         while bytes.count < size { bytes += bytes.prefix(size - bytes.count) }
-        var dropbox = DropboxContentHash()
-        dropbox.update(bytes)
         return Content(
             bytes: bytes,
             checkSums: [
                 "Google": IncrementalDigest.digest(of: bytes, .md5).hexLowercase,
-                "Dropbox": dropbox.finish().hexLowercase,
+                "Dropbox": Checksum.dropbox(bytes),
                 "Microsoft": IncrementalDigest.digest(of: bytes, .sha1).hexLowercase.uppercased(),
             ])
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Verifies and signs tokens with PyJWT: a third implementation besides ours and jwt-kit.
+"""Verifies and signs tokens with PyJWT, another implementation.
 
 usage: pyjwt_judge.py FILE
 

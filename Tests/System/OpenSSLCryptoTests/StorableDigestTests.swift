@@ -29,21 +29,4 @@ struct StorableDigestTests {
         #expect(StorableDigest(algorithm, state: [UInt8](repeating: 0xff, count: state.count)) == nil)
         #expect(StorableDigest(algorithm, state: []) == nil)
     }
-
-    @Test(
-        "Dropbox's hash continues from its stored state",
-        arguments: [0, 1, 159, 160, 161, 4_194_303, 5_000_000])
-    func composedHash(place: Int) throws {
-        let input = [UInt8](repeating: 0x61, count: 5_000_000)
-        var dropbox = DropboxContentHash()
-        dropbox.update(Array(input[..<place]))
-
-        var second = try #require(DropboxContentHash(state: dropbox.state, length: Int64(place)))
-        second.update(Array(input[place...]))
-
-        var whole = DropboxContentHash()
-        whole.update(input)
-        #expect(second.finish() == whole.finish())
-        #expect(DropboxContentHash(state: [1, 2], length: 2) == nil)
-    }
 }

@@ -1,5 +1,5 @@
-import Crypto
 public import Foundation
+import StorageHashes
 import SyncProtocol
 import Synchronization
 
@@ -234,7 +234,7 @@ struct ProofKey: Sendable {
 
     /// The challenge of the method S256 (RFC 7636, section 4.2).
     var challenge: String {
-        RandomText.base64URL(Array(SHA256.hash(data: Array(verifier.rawValue.utf8))))
+        RandomText.base64URL(FileDigest.digest(of: Array(verifier.rawValue.utf8), .sha256))
     }
 }
 

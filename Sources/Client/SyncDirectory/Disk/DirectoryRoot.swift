@@ -1,5 +1,5 @@
-internal import Crypto
 internal import Foundation
+internal import StorageHashes
 
 #if canImport(Darwin)
     internal import Darwin
@@ -126,12 +126,12 @@ package final class DirectoryRoot: Sendable {
     func reading(_ place: FileCalls.Place) throws(DiskError) -> Reading? {
         let file = try FileCalls.openFile(place.name, in: place.folder.number)
         guard case .file(let before) = try FileCalls.item(file) else { return nil }
-        var hash = SHA256()
-        try Self.forEachChunk(of: file) { (chunk: ArraySlice<UInt8>) throws(DiskError) in hash.update(data: chunk) }
+        var hash = FileDigest(.sha256)
+        try Self.forEachChunk(of: file) { (chunk: ArraySlice<UInt8>) throws(DiskError) in hash.update(chunk) }
         guard try FileCalls.item(file) == .file(before),
             try FileCalls.item(place.name, in: place.folder.number) == .file(before)
         else { return nil }
-        return Reading(digest: ContentDigest(hash.finalize()), signature: before)
+        return Reading(digest: ContentDigest(hash), signature: before)
     }
 
     private static func forEachChunk(
@@ -245,7 +245,7 @@ package final class DirectoryRoot: Sendable {
     private static func digest(
         of file: Descriptor, bytes: Int64, also shorter: Int64?, copyingTo copy: Descriptor? = nil
     ) throws(DiskError) -> (whole: ContentDigest, prefix: ContentDigest?)? {
-        var (hash, prefix, rest) = (SHA256(), nil as SHA256?, bytes)
+        var (hash, prefix, rest) = (FileDigest(.sha256), nil as FileDigest?, bytes)
         var untilShorter = shorter ?? -1
         if untilShorter == 0 { prefix = hash }
         var buffer = [UInt8](repeating: 0, count: chunkBytes)
@@ -255,15 +255,15 @@ package final class DirectoryRoot: Sendable {
             let chunk = buffer[..<count]
             if (1...Int64(count)).contains(untilShorter) {
                 var part = hash
-                part.update(data: chunk.prefix(Int(untilShorter)))
+                part.update(chunk.prefix(Int(untilShorter)))
                 prefix = part
             }
             untilShorter -= Int64(count)
-            hash.update(data: chunk)
+            hash.update(chunk)
             if let copy { try FileCalls.write(chunk, to: copy) }
             rest -= Int64(count)
         }
-        return (ContentDigest(hash.finalize()), prefix.map { ContentDigest($0.finalize()) })
+        return (ContentDigest(hash), prefix.map { ContentDigest($0) })
     }
 
     /// Copies a file's contents into the program's folder, durably, with the given modification time.
@@ -279,16 +279,16 @@ package final class DirectoryRoot: Sendable {
         let file = Descriptor(number)
         try FileCalls.removeFile(name, in: incoming.number)
         let copy = try FileCalls.createFile(name, in: incoming.number)
-        var hash = SHA256()
+        var hash = FileDigest(.sha256)
         try Self.forEachChunk(of: file) { (chunk: ArraySlice<UInt8>) throws(DiskError) in
-            hash.update(data: chunk)
+            hash.update(chunk)
             try FileCalls.write(chunk, to: copy)
         }
         if let modified {
             FileCalls.setModified(Int64(modified.timeIntervalSince1970 * 1_000) * 1_000_000, of: copy)
         }
         try FileCalls.sync(copy)
-        return ContentDigest(hash.finalize())
+        return ContentDigest(hash)
     }
 
     /// The absolute path of a name in the folder of incoming files.

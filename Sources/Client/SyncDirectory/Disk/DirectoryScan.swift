@@ -1,5 +1,5 @@
-import Crypto
 package import Foundation
+import StorageHashes
 
 #if canImport(Darwin)
     internal import Darwin
@@ -216,10 +216,15 @@ package struct ContentDigest: Sendable, Hashable, Comparable {
         self.bytes = bytes
     }
 
-    init(_ digest: SHA256.Digest) { bytes = Data(digest) }
+    /// - Parameter digest: SHA-256 of the contents.
+    init(_ digest: FileDigest) { bytes = Data(digest.finish()) }
 
     /// The digest of bytes in memory.
-    package static func of(_ bytes: Data) -> ContentDigest { ContentDigest(SHA256.hash(data: bytes)) }
+    package static func of(_ bytes: Data) -> ContentDigest {
+        var digest = FileDigest(.sha256)
+        digest.update(Array(bytes))
+        return ContentDigest(digest)
+    }
 
     package static func < (left: ContentDigest, right: ContentDigest) -> Bool {
         left.bytes.lexicographicallyPrecedes(right.bytes)

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OpenSSLCrypto
 import Posix
+import StorageHashes
 
 /// Dropbox's upload routes: whole files, and sessions.
 struct DropboxUploads {

@@ -8,30 +8,12 @@ public struct DropboxContentHash: Sendable {
     /// Block size in bytes.
     public static let blockBytes = 4_194_304
 
-    private var total = StorableDigest(.sha256)
-    private var block = StorableDigest(.sha256)
+    private var total = FileDigest(.sha256)
+    private var block = FileDigest(.sha256)
     private var bytesInBlock = 0
 
     /// Starts the hash of an empty file.
     public init() {}
-
-    /// Continues a computation.
-    /// - Parameters:
-    ///   - state: ``state`` of another hash.
-    ///   - length: how many bytes it had.
-    /// - Returns: `nil` if the state is invalid.
-    public init?(state: [UInt8], length: Int64) {
-        let size = StorableDigest.stateByteCount(.sha256)
-        guard state.count == 2 * size, length >= 0, let total = StorableDigest(.sha256, state: state[..<size]),
-            let block = StorableDigest(.sha256, state: state[size...])
-        else { return nil }
-        self.total = total
-        self.block = block
-        bytesInBlock = Int(length % Int64(Self.blockBytes))
-    }
-
-    /// The data that is needed to continue the computation elsewhere, besides the number of bytes added.
-    public var state: [UInt8] { total.state + block.state }
 
     /// Adds `bytes` to the end of the file.
     public mutating func update(_ bytes: RawSpan) {
@@ -63,7 +45,29 @@ public struct DropboxContentHash: Sendable {
 
     private mutating func finishBlock() {
         total.update(block.finish())
-        block = StorableDigest(.sha256)
+        block = FileDigest(.sha256)
         bytesInBlock = 0
     }
 }
+
+#if !canImport(CryptoKit)
+    extension DropboxContentHash {
+        /// Continues a computation.
+        /// - Parameters:
+        ///   - state: ``state`` of another hash.
+        ///   - length: how many bytes it had.
+        /// - Returns: `nil` if the state is invalid.
+        public init?(state: [UInt8], length: Int64) {
+            let half = state.count / 2
+            guard length >= 0, let total = FileDigest(sha256: state[..<half]),
+                let block = FileDigest(sha256: state[half...])
+            else { return nil }
+            self.total = total
+            self.block = block
+            bytesInBlock = Int(length % Int64(Self.blockBytes))
+        }
+
+        /// The data that is needed to continue the computation elsewhere, besides the number of bytes added.
+        public var state: [UInt8] { total.state + block.state }
+    }
+#endif
