@@ -24,7 +24,7 @@ public struct Dropbox: CloudProvider {
     public func upload(
         _ content: any UploadContent, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
     ) throws(CloudStorageError) -> StoredObject {
-        try DropboxUpload(content: content, reservation: reservation, access: access).run()
+        try DropboxSession(content, as: reservation, to: access).run()
     }
 
     public func describe(objectID: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject {

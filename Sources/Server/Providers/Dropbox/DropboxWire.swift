@@ -128,7 +128,7 @@ enum DropboxSessionArgument {
 }
 
 /// Reply of `upload_session/start`.
-struct DropboxSession: Decodable {
+struct DropboxStartedSession: Decodable {
     var sessionID: String
     private enum CodingKeys: String, CodingKey { case sessionID = "session_id" }
 }

@@ -32,7 +32,7 @@ public struct GoogleDrive: CloudProvider {
         _ content: any UploadContent, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
     ) throws(CloudStorageError) -> StoredObject {
         let file = try DriveNewFile(reservation, mimeType: mimeType)
-        let stored = try DriveUpload(content: content, file: file, access: access).run()
+        let stored = try DriveSession(content, as: file, to: access).run()
         guard stored.isInBin else { return stored }
         let moved = try takenOutOfBin(stored, from: file.parents, in: access)
         guard !moved.isInBin else { throw .unavailable(detail: "the object stays in the bin") }
@@ -172,16 +172,14 @@ extension GoogleDrive: DirectUploads {
         of lengthBytes: Int64, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
     ) throws(CloudStorageError) -> UploadAddress? {
         let file = try DriveNewFile(reservation, mimeType: mimeType)
-        let session = try DriveUpload.startSession(
-            for: file, ofBytes: lengthBytes, in: access, by: access.deadline)
-        guard let session else { return nil }
-        return uploadAddress(in: session.url, mimeType: mimeType)
+        let session = try DriveSession.startSession(for: file, ofBytes: lengthBytes, in: access, by: access.deadline)
+        return session.flatMap { uploadAddress(in: $0, mimeType: mimeType) }
     }
 
     public func uploadAddress(in session: String, mimeType: String) -> UploadAddress? {
         UploadAddress(
             session: session, url: session, form: .resumable, contentType: mimeType,
-            granularityBytes: Int64(DriveUpload.granularity))
+            granularityBytes: Int64(DriveSession.granularity))
     }
 
     public func directlyUploaded(

@@ -29,8 +29,7 @@ public struct OneDrive: CloudProvider {
     public func upload(
         _ content: any UploadContent, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
     ) throws(CloudStorageError) -> StoredObject {
-        let names = [reservation.name, reservation.spareName].compactMap(\.self)
-        return try OneDriveUpload(content: content, names: names, access: access).run()
+        try OneDriveSession(content, as: reservation, to: access).run()
     }
 
     public func describe(objectID: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject {
@@ -205,7 +204,7 @@ extension OneDrive: DirectUploads, DirectDownloads {
         guard let saved = try? OneDriveSavedSession(session) else { return nil }
         return UploadAddress(
             session: session, url: saved.url, form: .fragments, contentType: "application/octet-stream",
-            granularityBytes: Int64(OneDriveUpload.granularity), expires: saved.expires)
+            granularityBytes: Int64(OneDriveSession.granularity), expires: saved.expires)
     }
 
     public func directlyUploaded(

@@ -45,9 +45,8 @@ public struct S3: CloudProvider {
     public func upload(
         _ content: any UploadContent, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
     ) throws(CloudStorageError) -> StoredObject {
-        try S3Upload(
-            content: content, reservation: reservation, mimeType: mimeType, bucket: try bucket(access),
-            granularity: granularity
+        try S3Session(
+            content, as: reservation, mimeType: mimeType, to: try bucket(access), granularity: granularity
         ).run()
     }
 
@@ -80,13 +79,13 @@ public struct S3: CloudProvider {
             return try Self.describe(objectID, in: bucket)
         } catch .notFound {
             try S3MultipartUpload.abortAll(of: name, in: bucket)
-            try S3PieceUpload.removeTail(of: name, in: bucket)
+            try S3Session.removeTail(of: name, in: bucket)
             return nil
         }
     }
 
     public func endUpload(_ session: String, in access: StorageAccess) throws(CloudStorageError) {
-        try S3PieceUpload.end(session, in: try bucket(access))
+        try S3Session.end(session, in: try bucket(access))
     }
 
     /// Keys with another slash after the prefix are not ours.

@@ -206,7 +206,7 @@ struct S3MultipartUpload {
     /// Aborts all unfinished uploads of one object that nobody will complete.
     ///
     /// Where uploads cannot be listed, those with recorded identifiers are ended individually
-    /// (``S3PieceUpload/end(_:in:)``), and a request that contains a whole upload aborts it itself.
+    /// (``S3Session/end(_:in:)``), and a request that contains a whole upload aborts it itself.
     /// - Parameter kept: the upload to keep.
     static func abortAll(
         of name: String, in bucket: S3Bucket, except kept: String? = nil

@@ -257,27 +257,10 @@ extension UploadResumption {
 }
 
 extension UploadContent {
-    /// Sends the most recent part. If the content fails within it, sends the bytes that have arrived before passing on
-    /// the failure.
-    /// - Parameters:
-    ///   - granularity: the provider keeps multiples of this.
-    ///   - send: sends the part or, after a failure, a replacement for it, when it is unknown how much of the first one
-    ///     was received.
-    func salvaging<Outcome>(
-        _ part: UploadPart, granularity: Int,
-        _ send: (UploadPart, _ isRepetition: Bool) throws(CloudStorageError) -> Outcome,
-        keep: (UploadPart, Outcome) throws(CloudStorageError) -> Void
-    ) throws(CloudStorageError) -> Outcome {
-        do throws(CloudStorageError) {
-            let outcome = try send(part, false)
-            try keep(part, outcome)
-            return outcome
-        } catch {
-            guard case .contentFailed = error, let rest = resumption?.arrived(granularity: granularity) else {
-                throw error
-            }
-            try keep(rest, try send(rest, true))
-            throw error
-        }
+    /// Records that the provider has lost the bytes.
+    /// - Returns: the error to report.
+    func lost(_ detail: String) -> CloudStorageError {
+        resumption?.startOver()
+        return .unavailable(detail: detail)
     }
 }

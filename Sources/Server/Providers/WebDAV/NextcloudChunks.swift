@@ -10,91 +10,69 @@ extension HTTPField.Name {
 /// version 2).
 ///
 /// The chunks are stored in a separate hidden folder, which the server deletes after a day without use. A chunk may be
-/// sent again.
-struct NextcloudChunks {
+/// sent again. The tail is stored next to the assembled file: in that file's place, a Nextcloud whose storage is in S3
+/// would mistake it for the upload's own target.
+struct NextcloudChunks: PartAssembly {
     private static let cleaningTime: Duration = .seconds(5)
     /// Chunks are numbered from 1 to 10 000.
     private static let maximumChunks: Int64 = 10_000
 
     private let folder: String
     private let target: String
-    /// The address of the tail, if the content comes in pieces.
-    fileprivate let tail: String
-    private let content: any UploadContent
+    let content: any UploadContent
     private let client: WebDAVClient
+    private let patience: Duration
+    var collected = CollectedPart()
+    private var state = State()
+
+    /// What another request needs to continue.
+    private struct State: Codable {
+        var chunks = 0
+        var tailBytes = 0
+        /// Whether the server has proved so far that it received the right bytes.
+        var isProven = true
+    }
 
     /// - Parameters:
     ///   - upload: the name of the chunks' folder.
     ///   - target: the address of the assembled file.
+    ///   - patience: the time limit of each step, measured from the arrival of its bytes.
     /// - Returns: `nil` if the server does not accept chunks, or if the content needs more chunks than allowed.
-    init?(upload: String, target: String, content: any UploadContent, client: WebDAVClient) {
+    init?(
+        upload: String, target: String, content: any UploadContent, client: WebDAVClient, within patience: Duration
+    ) {
         guard let paths = NextcloudPaths(client.address), client.memory.takesChunks(client.account) != false,
             content.lengthBytes <= Self.maximumChunks * Int64(WebDAVUpload.granularity)
         else { return nil }
         folder = paths.upload(upload)
         self.target = target
-        tail = Self.tail(of: target)
         self.content = content
         self.client = client
+        self.patience = patience
     }
 
-    /// The tail's name or address, derived from the upload's.
-    static func tail(of upload: String) -> String { upload + ".tail" }
+    var partBytes: Int { WebDAVUpload.granularity }
+    var isInPieces: Bool { content.resumption != nil }
+    var hasBegun: Bool { true }
 
-    /// Sends the whole content.
-    /// - Parameter part: obtains a part.
-    /// - Returns: `nil` if the server turns out not to accept chunks; in that case nothing of the content was used.
-    func send(
-        within patience: Duration, part: (() throws -> UploadPart) throws(CloudStorageError) -> UploadPart
-    ) throws(CloudStorageError) -> WebDAVUpload.Written? {
-        guard try begin() else { return nil }
-        do throws(CloudStorageError) {
-            var number = 0
-            var isProven = true
-            while true {
-                let next = try part { try content.nextPart(granularity: WebDAVUpload.granularity) }
-                number += 1
-                isProven = try send(next, number, within: patience) && isProven
-                if next.isLast { break }
-            }
-            return WebDAVUpload.Written(fileID: try assemble(by: .after(patience)), isProven: isProven)
-        } catch {
-            switch error {
-            case .contentFailed, .contentMismatch: _ = try? client.remove(folder, by: .after(Self.cleaningTime))
-            default: break
-            }
-            throw error
-        }
+    /// ``WebDAVUpload`` sends small content.
+    var rules: PartRules {
+        PartRules(
+            granularity: isInPieces ? 1 : partBytes, longest: isInPieces ? partBytes - collected.bytes.count : .max,
+            whole: 0, restarts: false, collects: isInPieces)
     }
 
-    /// Sends content that comes in pieces.
-    func send(
-        _ resumption: any UploadResumption, within patience: Duration
-    ) throws(CloudStorageError) -> WebDAVUpload.Written? {
-        var pieces = NextcloudPieces(chunks: self, client: client, patience: patience)
-        if let text = resumption.session {
-            pieces.state = try ProviderJSON.decode(NextcloudPieces.State.self, Array(text.utf8))
-        } else {
-            guard try begin() else { return nil }
-        }
-        let last = try pieces.send(content, resumption, tailBytes: pieces.state.tailBytes)
-        do throws(CloudStorageError) {
-            try pieces.add(last)
-            let written = WebDAVUpload.Written(
-                fileID: try assemble(by: .after(patience)), isProven: pieces.state.isProven)
-            _ = try? client.remove(tail, by: .after(Self.cleaningTime))
-            return written
-        } catch .notFound {
-            throw NextcloudPieces.lost(resumption)
-        }
+    /// As the only chunk.
+    mutating func sendWhole(_ part: UploadPart) throws(CloudStorageError) -> WebDAVUpload.Written {
+        try finish(part)
     }
 
-    private var headers: HTTPFields {
-        [.destination: target, .ownCloudTotalLength: "\(content.lengthBytes)"]
-    }
+    /// ``makeFolder()`` has begun the session.
+    func begin() -> (() throws(CloudStorageError) -> WebDAVUpload.Written)? { nil }
 
-    /// Creates the folder; the reply shows whether the server accepts chunks.
-    private func begin() throws(CloudStorageError) -> Bool {
+    /// Creates the folder; the reply shows whether the server accepts chunks. If it does not, nothing of the content has
+    /// been used.
+    func makeFolder() throws(CloudStorageError) -> Bool {
         let request = client.request(.metadata, .makeCollection, folder, headers: headers)
         let statuses: Set = [400, 403, 404, 405, 409, 415, 501]
         var reply = try client.send(request, accepting: statuses)
@@ -111,11 +89,69 @@ struct NextcloudChunks {
         return takesChunks
     }
 
+    var record: String {
+        get throws(CloudStorageError) {
+            var state = state
+            state.tailBytes = collected.bytes.count
+            return String(decoding: try ProviderJSON.encode(state), as: UTF8.self)
+        }
+    }
+
+    mutating func open(_ record: String) throws(CloudStorageError) -> Bool {
+        state = try ProviderJSON.decode(State.self, Array(record.utf8))
+        try takeTail(state.tailBytes)
+        return true
+    }
+
+    mutating func add(_ part: UploadPart) throws(CloudStorageError) {
+        let isProven = try send(part, as: state.chunks + 1)
+        state.chunks += 1
+        state.isProven = state.isProven && isProven
+    }
+
+    mutating func finish(_ last: UploadPart) throws(CloudStorageError) -> WebDAVUpload.Written {
+        do throws(CloudStorageError) {
+            try add(last)
+            let written = WebDAVUpload.Written(
+                fileID: try assemble(by: .after(patience)), isProven: state.isProven)
+            if isInPieces { _ = try? client.remove(Self.tail(of: target), by: .after(Self.cleaningTime)) }
+            return written
+        } catch {
+            if isInPieces, case .notFound = error { throw lost() }
+            throw error
+        }
+    }
+
+    func failed(_ error: CloudStorageError) -> CloudStorageError {
+        switch error {
+        case .contentFailed, .contentMismatch:
+            if !isInPieces { _ = try? client.remove(folder, by: .after(Self.cleaningTime)) }
+        default: break
+        }
+        return error
+    }
+
+    /// The tail's name or address, derived from the upload's.
+    static func tail(of upload: String) -> String { upload + ".tail" }
+
+    func storeTail(_ bytes: [UInt8]) throws(CloudStorageError) {
+        let request = client.request(.upload, .put, Self.tail(of: target), body: .bytes(bytes[...]))
+        var provider = client.provider(accepting: [])
+        _ = try provider.send(request, by: .after(patience))
+    }
+
+    func tail(bytes count: Int) throws(CloudStorageError) -> [UInt8]? {
+        var download = client.by(.after(patience)).download()
+        return try download.prefix(count, of: Self.tail(of: target))
+    }
+
+    private var headers: HTTPFields {
+        [.destination: target, .ownCloudTotalLength: "\(content.lengthBytes)"]
+    }
+
     /// Sends one chunk.
     /// - Returns: whether the server has proved that it received the right bytes.
-    fileprivate func send(
-        _ part: UploadPart, _ number: Int, within patience: Duration
-    ) throws(CloudStorageError) -> Bool {
+    private func send(_ part: UploadPart, as number: Int) throws(CloudStorageError) -> Bool {
         let digits = "\(number)"
         let name = String(repeating: "0", count: 5 - digits.utf8.count) + digits
         var headers = headers
@@ -126,7 +162,7 @@ struct NextcloudChunks {
         let reply = try provider.send(request, with: part, within: patience)
         guard reply.status != 400 else { throw WebDAVUpload.failure(of: reply) }
         guard reply.status < 300 else {
-            throw content.resumption == nil ? .unavailable(detail: "the server has lost the upload") : .notFound
+            throw isInPieces ? .notFound : .unavailable(detail: "the server has lost the upload")
         }
         guard reply.head.headers[.md5Received] != nil else { return false }
         var digest = IncrementalDigest(.md5)
@@ -178,48 +214,5 @@ struct NextcloudChunks {
         } catch {
             return false
         }
-    }
-}
-
-/// Chunks whose bytes come in pieces of any size. The tail is stored next to the assembled file: in that file's place,
-/// a Nextcloud whose storage is in S3 would mistake it for the upload's own target.
-private struct NextcloudPieces: PartAssembly {
-    struct State: Codable {
-        var chunks = 0
-        var tailBytes = 0
-        /// Whether the server has proved so far that it received the right bytes.
-        var isProven = true
-    }
-
-    let chunks: NextcloudChunks
-    let client: WebDAVClient
-    let patience: Duration
-    var state = State()
-
-    var partBytes: Int { WebDAVUpload.granularity }
-
-    mutating func add(_ bytes: [UInt8]) throws(CloudStorageError) {
-        let part = UploadPart(bytes: bytes[...], offset: 0, isLast: false)
-        let isProven = try chunks.send(part, state.chunks + 1, within: patience)
-        state.chunks += 1
-        state.isProven = state.isProven && isProven
-    }
-
-    func storeTail(_ bytes: [UInt8]) throws(CloudStorageError) {
-        let request = client.request(.upload, .put, chunks.tail, body: .bytes(bytes[...]))
-        var provider = client.provider(accepting: [])
-        _ = try provider.send(request, by: .after(patience))
-    }
-
-    func tail(bytes count: Int) throws(CloudStorageError) -> [UInt8]? {
-        // A request that did not end properly may have stored more than it could record.
-        var download = client.by(.after(patience)).download()
-        return try download.prefix(count, of: chunks.tail)
-    }
-
-    func saved(tailBytes: Int) throws(CloudStorageError) -> String {
-        var state = state
-        state.tailBytes = tailBytes
-        return String(decoding: try ProviderJSON.encode(state), as: UTF8.self)
     }
 }

@@ -86,18 +86,24 @@ struct WebDAVUpload {
             written = try put(try part { try content.nextPart(granularity: Self.granularity) })
         } else {
             if content.resumption?.session == nil { try requireRoom() }
-            let chunks = NextcloudChunks(upload: temporary.name, target: temporaryURL, content: content, client: client)
-            if let resumption = content.resumption, let chunks, let sent = try chunks.send(resumption, within: patience)
-            {
-                written = sent
-            } else if hasMemory, let chunks, let sent = try chunks.send(within: patience, part: part) {
-                written = sent
+            let chunks = NextcloudChunks(
+                upload: temporary.name, target: temporaryURL, content: content, client: client, within: patience)
+            if let chunks, try begin(chunks, hasMemory: hasMemory) {
+                written = try SessionUpload(chunks).run()
             } else {
                 written = try put(try part { try content.rest() })
             }
         }
         if !written.isProven { try prove() }
         return written
+    }
+
+    /// - Returns: whether the server accepts chunks. If it refuses an upload in pieces, it is asked once more.
+    private func begin(_ chunks: NextcloudChunks, hasMemory: Bool) throws(CloudStorageError) -> Bool {
+        if content.resumption?.session != nil { return true }
+        if content.resumption != nil, try chunks.makeFolder() { return true }
+        guard hasMemory else { return false }
+        return try chunks.makeFolder()
     }
 
     private func part(_ next: () throws -> UploadPart) throws(CloudStorageError) -> UploadPart {

@@ -25,10 +25,10 @@ struct ReuploadFileEndpoint: TransferEndpoint {
     ) throws -> EndpointReply {
         let length = try announcedLength(in: context)
         let reupload = Reupload(request: request, caller: caller, context: context)
-        let plan: ReuploadPlan
+        let plan: UploadDestinationPlan
         switch try reupload.check(ofBytes: length) {
         case .answered(let response): return .header(response)
-        case .upload(let decided): plan = decided
+        case .decided(let decided): plan = decided
         }
         if context.head.beginsPieces {
             let beginning = try UploadBeginning(context)
@@ -67,17 +67,12 @@ extension RequestHead {
 /// storage, and SHA-256 where it is known. Version, dates and master version do not change. If the same version is
 /// uploaded several times, even at the same moment, the first upload wins; the others discard only their own objects.
 struct Reupload {
-    enum Check {
-        case answered(ReuploadFileResponse)
-        case upload(ReuploadPlan)
-    }
-
     let request: ReuploadFileRequest
     let caller: GroupCaller
     let context: RequestContext
 
     /// The checks before the first byte is sent.
-    func check(ofBytes length: Int64) throws -> Check {
+    func check(ofBytes length: Int64) throws -> UploadAnswer<UploadDestinationPlan> {
         guard let fileExtension = context.services.settings.mimeTypes.fileExtension(for: request.mimeType) else {
             throw Refusal(.unknownMimeType)
         }
@@ -91,8 +86,9 @@ struct Reupload {
                 throw Refusal(.ownerRemoved)
             }
             let sha256 = try session.sha256(of: request.fileUUID, in: member.groupID)
-            return .upload(
-                try ReuploadPlan(request, file, sha256: sha256, length: length, member, fileExtension: fileExtension))
+            return .decided(
+                try UploadDestinationPlan(
+                    request, file, sha256: sha256, length: length, member, fileExtension: fileExtension))
         }
     }
 
@@ -107,8 +103,9 @@ struct Reupload {
 
     /// Writes the row after checking everything again under the group's lock.
     /// - Returns: ``ReuploadFileResponse/stored``; otherwise the object is not needed.
-    func store(_ content: StoredContent, from intent: UploadIntent, _ plan: ReuploadPlan) throws -> ReuploadFileResponse
-    {
+    func store(
+        _ content: StoredContent, from intent: UploadIntent, _ plan: UploadDestinationPlan
+    ) throws -> ReuploadFileResponse {
         try context.store.transaction { session in
             let version = try session.lockMasterVersionExclusive(of: plan.member.groupID)
             let member = try caller.member(plan.member, lockedAt: version, using: &session)
@@ -127,16 +124,8 @@ struct Reupload {
     }
 }
 
-/// A valid repeated upload.
-struct ReuploadPlan {
-    let member: Member
-    let owner: OwningUser
-    /// The object's name.
-    let name: CloudFileName
-    /// The announced checksum in the canonical form of the owner's storage.
-    let checkSum: CheckSum
-    let identity: ContentIdentity
-
+extension UploadDestinationPlan {
+    /// The destination of a valid repeated upload.
     /// - Throws: ``ErrorCode/contentMismatch`` if the announced bytes cannot be the version's.
     fileprivate init(
         _ request: ReuploadFileRequest, _ file: FileRecord, sha256: [UInt8]?, length: Int64, _ member: Member,
@@ -151,12 +140,11 @@ struct ReuploadPlan {
         if file.checkSum == nil, sha256 == nil, file.owningUser.userID != member.userID {
             throw Refusal(.reuploadByOwnerOnly)
         }
-        self.member = member
-        owner = file.owningUser
-        name = CloudFileName(
+        let name = CloudFileName(
             fileUUID: request.fileUUID, deviceUUID: member.user.device, fileVersion: request.fileVersion,
             fileExtension: fileExtension)
-        self.checkSum = checkSum
-        identity = ContentIdentity(checkSum: file.checkSum, sha256: [sha256, announced].compactMap(\.self))
+        self.init(
+            member: member, owner: file.owningUser, name: name, checkSum: checkSum,
+            identity: ContentIdentity(checkSum: file.checkSum, sha256: [sha256, announced].compactMap(\.self)))
     }
 }

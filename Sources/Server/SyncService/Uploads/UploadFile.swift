@@ -94,51 +94,56 @@ struct StagingStep {
     ///   - intent: removed once the row refers to the object.
     /// - Returns: also whether the row refers to the object; if not, the object is unneeded, unless the upload is
     ///   staged again.
-    func stage(
-        _ content: StoredContent, _ intent: UploadIntent
-    ) throws -> (response: UploadFileResponse, isObjectUsed: Bool) { try run(content, intent) }
+    func stage(_ content: StoredContent, _ intent: UploadIntent) throws -> UploadCompletion {
+        let outcome = try run(content, intent)
+        return UploadCompletion(response: outcome.response, isObjectUsed: outcome.isObjectUsed)
+    }
 
     /// Stages an already staged upload as a member of another batch, or of none.
     func stageAgain() throws -> UploadFileResponse {
         try run(nil, nil).response
     }
 
-    private func run(
-        _ content: StoredContent?, _ intent: UploadIntent?
-    ) throws -> (response: UploadFileResponse, isObjectUsed: Bool) {
+    private struct Outcome {
+        let response: UploadFileResponse
+        var isObjectUsed = false
+        var isCommit = false
+    }
+
+    private func run(_ content: StoredContent?, _ intent: UploadIntent?) throws -> Outcome {
         let member = request.batchMember(in: context)
-        let outcome: (response: UploadFileResponse, isObjectUsed: Bool, isCommit: Bool)
-        outcome = try context.store.transaction { session in
+        let outcome = try context.store.transaction { session in
             // The last member of a batch commits it, so members of batches are serialized.
             let version =
                 try member == nil
                 ? session.lockMasterVersionShared(of: area.groupID)
                 : session.lockMasterVersionExclusive(of: area.groupID)
             if let committed = try member?.commit(in: area, &session) {
-                return (try UploadFileResponse(committed), false, false)
+                return Outcome(response: try UploadFileResponse(committed))
             }
             guard version == request.masterVersion else {
                 // The concurrent change may have removed the caller from the group.
                 _ = try caller.member(of: request.sharingGroupUUID, using: &session)
-                return (.stale(current: version), false, false)
+                return Outcome(response: .stale(current: version))
             }
             let dates: (creation: WireDate, update: WireDate)
+            var isObjectUsed = false
             switch try place(content, &session) {
-            case .repeated(let creationDate, let updateDate):
-                dates = (creationDate, updateDate)
+            case .repeated(let creationDate, let updateDate): dates = (creationDate, updateDate)
             case .upload(let plan):
                 dates = (plan.existingCreationDate ?? context.now, context.now)
                 guard let content, let intent else { throw Refusal(.uploadConflict) }
                 try intent.end(storing: content, using: &session)
                 try context.checkStagedChanges(of: area.userID, in: &session)
-                let committed = try member?.join(by: grounds.member, &session)
-                return (.staged(dates.creation, dates.update, committedAs: committed), true, committed != nil)
+                isObjectUsed = true
             }
             let committed = try member?.join(by: grounds.member, &session)
-            return (.staged(dates.creation, dates.update, committedAs: committed), false, committed != nil)
+            return Outcome(
+                response: .staged(dates.creation, dates.update, committedAs: committed), isObjectUsed: isObjectUsed,
+                isCommit: committed != nil)
         }
         context.hasCommitted = outcome.isCommit
-        return (outcome.response, outcome.isObjectUsed)
+        return outcome
     }
 
     /// Writes the staged row, unless the same upload is already staged.

@@ -83,14 +83,24 @@ protocol UploadGoal {
 enum UploadAnswer<Decision> {
     case answered(any ResponseMessage)
     case decided(Decision)
+
+    func map<Other>(_ transform: (Decision) -> Other) -> UploadAnswer<Other> {
+        switch self {
+        case .answered(let response): .answered(response)
+        case .decided(let decision): .decided(transform(decision))
+        }
+    }
 }
 
 /// The destination of the bytes of an upload.
 struct UploadDestinationPlan {
-    let owner: OwningUser
     let member: Member
+    let owner: OwningUser
     /// The object's name.
     let name: CloudFileName
+    /// The announced checksum in the canonical form of the owner's storage.
+    let checkSum: CheckSum
+    /// What else the bytes must match.
     let identity: ContentIdentity?
 }
 
@@ -133,7 +143,9 @@ struct StagingGoal: UploadGoal {
             try plan.checkMayComeInPieces()
             let fileExtension = try request.fileExtension(ofBytes: lengthBytes, context.services.settings)
             let name = request.cloudFileName(from: grounds.member.user.device, fileExtension: fileExtension)
-            return .decided(UploadDestinationPlan(owner: plan.owner, member: grounds.member, name: name, identity: nil))
+            return .decided(
+                UploadDestinationPlan(
+                    member: grounds.member, owner: plan.owner, name: name, checkSum: plan.checkSum, identity: nil))
         }
     }
 
@@ -144,8 +156,7 @@ struct StagingGoal: UploadGoal {
         case .answered(let answer): return UploadCompletion(response: answer, isObjectUsed: false)
         case .decided(_, let grounds):
             let step = StagingStep(request: request, caller: caller, grounds: grounds, context: context)
-            let outcome = try step.stage(content, intent)
-            return UploadCompletion(response: outcome.response, isObjectUsed: outcome.isObjectUsed)
+            return try step.stage(content, intent)
         }
     }
 }
@@ -168,27 +179,18 @@ struct ReuploadGoal: UploadGoal {
     }
 
     func destination(ofBytes lengthBytes: Int64) throws -> UploadAnswer<UploadDestinationPlan> {
-        switch try reupload.check(ofBytes: lengthBytes) {
-        case .answered(let response): .answered(response)
-        case .upload(let plan):
-            .decided(
-                UploadDestinationPlan(
-                    owner: plan.owner, member: plan.member, name: plan.name, identity: plan.identity))
-        }
+        try reupload.check(ofBytes: lengthBytes)
     }
 
     func identity(ofBytes lengthBytes: Int64) throws -> UploadAnswer<ContentIdentity?> {
-        switch try reupload.check(ofBytes: lengthBytes) {
-        case .answered(let response): .answered(response)
-        case .upload(let plan): .decided(plan.identity)
-        }
+        try reupload.check(ofBytes: lengthBytes).map(\.identity)
     }
 
     func complete(with content: StoredContent, _ intent: UploadIntent) throws -> UploadCompletion {
         guard let length = content.sizeBytes else { throw Refusal(.contentMismatch) }
         switch try reupload.check(ofBytes: length) {
         case .answered(let response): return UploadCompletion(response: response, isObjectUsed: false)
-        case .upload(let plan):
+        case .decided(let plan):
             let response = try reupload.store(content, from: intent, plan)
             return UploadCompletion(response: response, isObjectUsed: response == .stored)
         }

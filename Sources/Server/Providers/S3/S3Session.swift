@@ -10,23 +10,33 @@ import OpenSSLCrypto
 /// request, which cannot be repeated.
 ///
 /// In both cases, nothing is visible before the last request, which is sent only after the content is known to be
-/// right.
-struct S3Upload {
+/// right. The tail of an upload in pieces is stored next to the objects.
+struct S3Session: PartAssembly {
     /// "Amazon S3 multipart upload limits".
     private static let maximumParts = 10_000
     /// The largest object that a single request can create ("Amazon S3 multipart upload limits": 5 GiB).
     private static let largestSingleBytes: Int64 = 5 << 30
+    private static let tailSuffix = ".part"
+    private static let cleaningTime: Duration = .seconds(5)
 
     let content: any UploadContent
-    let reservation: ObjectReservation
-    let mimeType: String
-    let bucket: S3Bucket
-    private let granularity: Int
+    let partBytes: Int
+    /// Whether the content is large, and its bytes may be interrupted anywhere.
+    let isInPieces: Bool
+    private let reservation: ObjectReservation
+    private let mimeType: String
+    private let bucket: S3Bucket
     /// The time limit of each step, measured from the arrival of its bytes: phones may be slower than any deadline.
     private let patience: Duration
+    var collected = CollectedPart()
+    /// The object's name, once the upload has begun.
+    private var name = ""
+    private var multipart: S3MultipartUpload?
+    /// Whether this request began the upload.
+    private var isNew = false
 
     init(
-        content: any UploadContent, reservation: ObjectReservation, mimeType: String, bucket: S3Bucket,
+        _ content: any UploadContent, as reservation: ObjectReservation, mimeType: String, to bucket: S3Bucket,
         granularity: Int
     ) {
         self.content = content
@@ -34,30 +44,35 @@ struct S3Upload {
         self.mimeType = mimeType
         self.bucket = bucket
         patience = bucket.access.deadline.remaining
+        isInPieces = content.resumption.map { content.lengthBytes > type(of: $0).smallBytes } ?? false
         // The largest allowed number of parts, each a whole number of the smallest parts.
         let least = Int((content.lengthBytes + Int64(Self.maximumParts) - 1) / Int64(Self.maximumParts))
-        self.granularity = max(1, (least + granularity - 1) / granularity) * granularity
+        partBytes = max(1, (least + granularity - 1) / granularity) * granularity
     }
 
     func run() throws(CloudStorageError) -> StoredObject {
-        if let resumption = content.resumption, content.lengthBytes > type(of: resumption).smallBytes {
-            return try S3PieceUpload.run(self, resumption, partBytes: granularity, patience: patience)
+        if isInPieces {
+            _ = content.reserveMemory(partBytes: partBytes)
+        } else {
+            let hasMemory = content.reserveMemory(partBytes: Int(min(content.lengthBytes, Int64(partBytes))))
+            if !hasMemory, !bucket.signsPayloads, content.lengthBytes <= Self.largestSingleBytes {
+                return try sendOnce()
+            }
         }
-        let hasMemory = content.reserveMemory(partBytes: Int(min(content.lengthBytes, Int64(granularity))))
-        if !hasMemory, !bucket.signsPayloads, content.lengthBytes <= Self.largestSingleBytes { return try sendOnce() }
-        let first = try nextPart()
-        return first.isLast ? try sendWhole(first) : try sendInParts(first)
+        return try SessionUpload(self).run()
     }
 
     /// Only the last part may differ in size, and it must not be larger, as Cloudflare R2 requires ("Multipart
     /// upload").
-    private func nextPart() throws(CloudStorageError) -> UploadPart {
-        try content.part(granularity: granularity, atMost: granularity)
+    var rules: PartRules {
+        PartRules(
+            granularity: isInPieces ? 1 : partBytes, longest: partBytes - collected.bytes.count, whole: .max,
+            restarts: false, collects: isInPieces)
     }
 
     // MARK: In one request
 
-    private func sendWhole(_ part: UploadPart) throws(CloudStorageError) -> StoredObject {
+    func sendWhole(_ part: UploadPart) throws(CloudStorageError) -> StoredObject {
         for name in names {
             if let object = try put(part, as: name) { return object }
         }
@@ -121,49 +136,89 @@ struct S3Upload {
 
     // MARK: In parts
 
-    private func sendInParts(_ first: UploadPart) throws(CloudStorageError) -> StoredObject {
-        // Otherwise, an object with that name would be noticed only at the end, when the bytes are gone.
-        let name: String
+    /// Finds a free name; otherwise, an object with that name would be noticed only at the end, when the bytes are gone.
+    mutating func begin() throws(CloudStorageError) -> (() throws(CloudStorageError) -> StoredObject)? {
         switch try place() {
+        case .stored(let object): return { object }
         case .free(let free): name = free
-        case .stored(let object):
-            try content.verifyRest(from: first, granularity: granularity)
-            return object
         }
-        var upload = try S3MultipartUpload(
+        multipart = try S3MultipartUpload(
             of: name, headers: objectHeaders, in: bucket, accepting: Self.taken, by: .after(patience))
-        do throws(CloudStorageError) {
-            var part = first
-            try upload.add(part, within: patience)
-            while !part.isLast {
-                part = try nextPart()
-                try upload.add(part, within: patience)
-            }
-            let ending = try upload.complete(by: .after(patience))
-            // The existing object decides: an attempt whose reply was lost may have completed the upload, another
-            // upload may have intervened, and some services later report a different tag than in the reply to the
-            // completion.
-            guard var object = try existing(name), object.sizeBytes == content.lengthBytes else {
-                throw ending == .lost ? .unavailable(detail: "the service lost the upload") : .contentMismatch
-            }
-            if ending != .taken { object.providerHash = object.providerHash ?? content.providerHash }
-            guard isOurs(object) else { throw .contentMismatch }
-            return object
-        } catch {
-            upload.abort(by: .after(patience))
-            if case .notFound = error { throw .unavailable(detail: "the service lost the upload") }
-            throw error
+        isNew = true
+        return nil
+    }
+
+    var hasBegun: Bool { multipart != nil }
+
+    var record: String {
+        get throws(CloudStorageError) {
+            let saved = multipart?.saved(name: name, tailBytes: collected.bytes.count)
+            return String(decoding: try ProviderJSON.encode(saved), as: UTF8.self)
         }
     }
 
-    enum Place {
+    mutating func open(_ record: String) throws(CloudStorageError) -> Bool {
+        guard isInPieces else { return false }
+        let saved = try ProviderJSON.decode(S3MultipartUpload.Saved.self, Array(record.utf8))
+        name = saved.name
+        multipart = S3MultipartUpload(saved, in: bucket, accepting: Self.taken)
+        try takeTail(saved.tailBytes)
+        return true
+    }
+
+    mutating func add(_ part: UploadPart) throws(CloudStorageError) {
+        let patience = patience
+        try multipart?.add(part, within: patience)
+    }
+
+    /// The existing object decides: an attempt whose reply was lost may have completed the upload, another upload may
+    /// have intervened, and some services later report a different tag than in the reply to the completion.
+    mutating func finish(_ last: UploadPart) throws(CloudStorageError) -> StoredObject {
+        do throws(CloudStorageError) {
+            try add(last)
+        } catch {
+            guard isInPieces, case .notFound = error else { throw error }
+            // The previous request may have completed it.
+            guard let object = try existing(name), isOurs(object) else { throw lost() }
+            try? Self.removeTail(of: name, in: bucket, by: .after(Self.cleaningTime))
+            return object
+        }
+        let deadline = Deadline.after(patience)
+        let ending = try multipart?.complete(by: deadline)
+        guard var object = try existing(name), object.sizeBytes == content.lengthBytes else {
+            guard ending == .lost else { throw .contentMismatch }
+            guard isInPieces else { throw Self.uploadLost }
+            multipart?.abort(by: .after(Self.cleaningTime))
+            throw lost()
+        }
+        if ending != .taken { object.providerHash = object.providerHash ?? content.providerHash }
+        guard isOurs(object) else { throw .contentMismatch }
+        if isInPieces { try? Self.removeTail(of: name, in: bucket, by: .after(Self.cleaningTime)) }
+        return object
+    }
+
+    private static let uploadLost = CloudStorageError.unavailable(detail: "the service lost the upload")
+
+    func failed(_ error: CloudStorageError) -> CloudStorageError {
+        guard let multipart else { return error }
+        if isInPieces {
+            // Without a record, nobody would know its identifier.
+            if isNew, content.resumption?.session == nil { multipart.abort(by: .after(Self.cleaningTime)) }
+            return error
+        }
+        multipart.abort(by: .after(patience))
+        if case .notFound = error { return Self.uploadLost }
+        return error
+    }
+
+    private enum Place {
         case free(String)
         /// An object with the announced hash already exists.
         case stored(StoredObject)
     }
 
     /// The reservation's name, or its spare name if an object already has the first one.
-    func place() throws(CloudStorageError) -> Place {
+    private func place() throws(CloudStorageError) -> Place {
         for name in names {
             guard let object = try existing(name) else { return .free(name) }
             if isOurs(object) { return .stored(object) }
@@ -174,11 +229,11 @@ struct S3Upload {
     // MARK: Both methods
 
     /// Error codes of services where an object with that name exists ("Conditional writes").
-    static let taken: Set = ["PreconditionFailed"]
+    private static let taken: Set = ["PreconditionFailed"]
 
     private var names: [String] { [reservation.name, reservation.spareName].compactMap(\.self) }
 
-    var objectHeaders: HTTPFields {
+    private var objectHeaders: HTTPFields {
         var headers: HTTPFields = [.contentType: mimeType]
         headers[.amzMetaMD5] = content.providerHash
         return headers
@@ -190,7 +245,7 @@ struct S3Upload {
             providerHash: content.providerHash, revision: tag.text)
     }
 
-    func existing(_ name: String) throws(CloudStorageError) -> StoredObject? {
+    private func existing(_ name: String) throws(CloudStorageError) -> StoredObject? {
         do {
             return try S3.describe(S3.objectID(name), in: bucket, by: .after(patience))
         } catch .notFound {
@@ -198,91 +253,8 @@ struct S3Upload {
         }
     }
 
-    func isOurs(_ object: StoredObject) -> Bool {
+    private func isOurs(_ object: StoredObject) -> Bool {
         object.providerHash == content.providerHash && object.sizeBytes == content.lengthBytes
-    }
-}
-
-/// A multipart upload whose bytes come in pieces of any size, and may be interrupted anywhere.
-///
-/// A part has at least 5 MiB ("Amazon S3 multipart upload limits"); the tail is stored next to the objects.
-struct S3PieceUpload: PartAssembly {
-    private static let tailSuffix = ".part"
-    private static let cleaningTime: Duration = .seconds(5)
-
-    let partBytes: Int
-    private let upload: S3Upload
-    private let name: String
-    private let patience: Duration
-    private var multipart: S3MultipartUpload
-
-    /// Sends the whole content of an upload, or continues it.
-    static func run(
-        _ upload: S3Upload, _ resumption: any UploadResumption, partBytes: Int, patience: Duration
-    ) throws(CloudStorageError) -> StoredObject {
-        let (content, bucket) = (upload.content, upload.bucket)
-        _ = content.reserveMemory(partBytes: partBytes)
-        if let text = resumption.session {
-            let saved = try ProviderJSON.decode(S3MultipartUpload.Saved.self, Array(text.utf8))
-            var pieces = S3PieceUpload(
-                partBytes: partBytes, upload: upload, name: saved.name, patience: patience,
-                multipart: S3MultipartUpload(saved, in: bucket, accepting: S3Upload.taken))
-            let last = try pieces.send(content, resumption, tailBytes: saved.tailBytes)
-            return try pieces.assemble(last, resumption)
-        }
-        let first = try content.part(granularity: 1, atMost: partBytes)
-        switch try upload.place() {
-        case .stored(let object):
-            try content.verifyRest(from: first, granularity: 1)
-            return object
-        case .free(let name):
-            var pieces = S3PieceUpload(
-                partBytes: partBytes, upload: upload, name: name, patience: patience,
-                multipart: try S3MultipartUpload(
-                    of: name, headers: upload.objectHeaders, in: bucket, accepting: S3Upload.taken,
-                    by: .after(patience)))
-            do throws(CloudStorageError) {
-                let last = try pieces.send(content, resumption, tailBytes: 0, first)
-                return try pieces.assemble(last, resumption)
-            } catch {
-                // Otherwise nobody would know its identifier.
-                if resumption.session == nil { pieces.multipart.abort(by: .after(Self.cleaningTime)) }
-                throw error
-            }
-        }
-    }
-
-    private mutating func assemble(
-        _ last: [UInt8], _ resumption: any UploadResumption
-    ) throws(CloudStorageError) -> StoredObject {
-        let content = upload.content
-        do throws(CloudStorageError) {
-            try add(last)
-        } catch .notFound {
-            // The previous request may have completed it.
-            guard let object = try upload.existing(name), upload.isOurs(object) else { throw Self.lost(resumption) }
-            try? Self.removeTail(of: name, in: upload.bucket, by: .after(Self.cleaningTime))
-            return object
-        }
-        let ending = try multipart.complete(by: .after(patience))
-        guard var object = try upload.existing(name), object.sizeBytes == content.lengthBytes else {
-            guard ending == .lost else { throw .contentMismatch }
-            multipart.abort(by: .after(Self.cleaningTime))
-            throw Self.lost(resumption)
-        }
-        if ending != .taken { object.providerHash = object.providerHash ?? content.providerHash }
-        guard upload.isOurs(object) else { throw .contentMismatch }
-        try? Self.removeTail(of: name, in: upload.bucket, by: .after(Self.cleaningTime))
-        return object
-    }
-
-    mutating func add(_ bytes: [UInt8]) throws(CloudStorageError) {
-        try multipart.add(UploadPart(bytes: bytes[...], offset: 0, isLast: false), within: patience)
-    }
-
-    func saved(tailBytes: Int) throws(CloudStorageError) -> String {
-        String(
-            decoding: try ProviderJSON.encode(multipart.saved(name: name, tailBytes: tailBytes)), as: UTF8.self)
     }
 
     /// Ends an abandoned upload by its recorded state: not every service lists its uploads, and not every key may list
@@ -298,15 +270,15 @@ struct S3PieceUpload: PartAssembly {
     private static func tail(of name: String) -> String { S3.objectID(name + tailSuffix) }
 
     func storeTail(_ bytes: [UInt8]) throws(CloudStorageError) {
-        var request = upload.bucket.request(.upload, .put, object: Self.tail(of: name))
-        upload.bucket.attach(checked: bytes[...], to: &request)
-        var client = upload.bucket.client()
+        var request = bucket.request(.upload, .put, object: Self.tail(of: name))
+        bucket.attach(checked: bytes[...], to: &request)
+        var client = bucket.client()
         _ = try client.send(request, by: .after(patience))
     }
 
     func tail(bytes count: Int) throws(CloudStorageError) -> [UInt8]? {
-        let request = upload.bucket.request(.download, .get, object: Self.tail(of: name))
-        var download = ResumableDownload(request, through: upload.bucket.client())
+        let request = bucket.request(.download, .get, object: Self.tail(of: name))
+        var download = ResumableDownload(request, through: bucket.client())
         // A request that did not end properly may have stored more than it could record.
         return try download.prefix(count, of: request.url)
     }
