@@ -44,14 +44,16 @@ public struct Backoff: Sendable {
     /// waiting.
     public func pause(_ duration: Duration, deadline: Deadline, for service: String? = nil) -> Bool {
         guard duration < deadline.remaining else { return false }
-        guard let places else {
-            pause(duration)
-            return true
-        }
-        guard places.take(for: service) else { return false }
+        return inPlace(for: service) { pause(duration) } != nil
+    }
+
+    /// Runs `wait`, which blocks the thread until another one has finished its work, or a time is over.
+    /// - Returns: `nil`, without waiting, if no place is free.
+    public func inPlace<Outcome>(for service: String?, _ wait: () -> Outcome) -> Outcome? {
+        guard let places else { return wait() }
+        guard places.take(for: service) else { return nil }
         defer { places.release(service) }
-        pause(duration)
-        return true
+        return wait()
     }
 }
 

@@ -31,8 +31,8 @@ public final class PendingCall<Outcome: Sendable>: Sendable {
 
 /// A value handed over to another thread.
 ///
-/// `@unchecked Sendable`: created for that thread alone, and not used by its creator; shared parts, such as connections
-/// and limits, support many threads.
+/// `@unchecked Sendable`: created for that thread alone, and not used by its creator, except for parts, such as
+/// connections, limits and the storage of a user, that support many threads.
 public struct PassedToThread<Value>: @unchecked Sendable {
     public let value: Value
 

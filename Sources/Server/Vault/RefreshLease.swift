@@ -3,7 +3,8 @@ import OpenSSLCrypto
 public import Store
 public import SyncProtocol
 
-/// Lets only one request at a time, across all hosts, ask a provider for new tokens of a user.
+/// Lets only one request at a time, across all hosts, ask a provider for new tokens of a user; the threads of one
+/// request share ``AccountTokens``.
 ///
 /// The lease is a committed row with an expiry: if its holder dies, the next request acquires it after
 /// ``leaseSeconds``. Losing the lease does not affect the stored credentials: their version decides which change is

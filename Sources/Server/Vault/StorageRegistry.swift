@@ -31,85 +31,62 @@ public struct StorageRegistry: Sendable {
     /// The provider for an account type; `nil` if sign-in with it is not enabled here.
     public func account(_ type: AccountType) -> (any AccountProvider)? { accounts[type] }
 
-    /// The storage of `user`.
-    /// - Throws: ``CloudStorageError/authorizationRevoked`` if their account type is no longer enabled here.
+    /// The account of a user whose storage is opened.
+    public enum Account {
+        /// The current one; its tokens are in the user's row.
+        case current
+        /// That of a removed user, to clear it; with the tokens from the user's row.
+        case departed(sealed: [UInt8])
+        /// The one that the user has left, for reading while contents are moved out of it.
+        case former(AccountMove)
+        /// One to which the user is about to switch, for the duration of one request.
+        case candidate(StoredCredentials)
+    }
+
+    /// The storage of a user.
+    /// - Parameter user: the user with this account and its epoch.
+    /// - Throws: ``CloudStorageError/authorizationRevoked`` if the account type has no storage or is not enabled here,
+    ///   or if the move out of a former account has ended; ``CloudStorageError/unavailable(detail:)`` if the tokens of
+    ///   a departed user or of a former account cannot be opened.
     public func storage(
-        of user: UserRecord, transport: Transport, deadline: Deadline, logger: Logger
-    ) throws(CloudStorageError) -> UserStorage {
-        try storage(of: user, transport: transport, deadline: deadline, logger: logger, beginning: nil)
-    }
-
-    /// The user's storage twice, for two threads that begin at the same time: the tokens are read once for both.
-    public func storages(
-        of user: UserRecord, transport: Transport, deadline: Deadline, logger: Logger
-    ) throws(CloudStorageError) -> (UserStorage, UserStorage) {
-        let beginning = TokensAtBeginning()
-        return (
-            try storage(of: user, transport: transport, deadline: deadline, logger: logger, beginning: beginning),
-            try storage(of: user, transport: transport, deadline: deadline, logger: logger, beginning: beginning)
-        )
-    }
-
-    private func storage(
-        of user: UserRecord, transport: Transport, deadline: Deadline, logger: Logger, beginning: TokensAtBeginning?
+        of user: UserRecord, account: Account = .current, transport: Transport, deadline: Deadline, logger: Logger
     ) throws(CloudStorageError) -> UserStorage {
         guard let type = user.accountType.cloudStorageType, let provider = providers[type],
-            let account = accounts[user.accountType]
+            let service = accounts[user.accountType]
         else { throw .authorizationRevoked }
-        let tokens = UserTokens(
-            user: user, store: store, vault: vault, account: account, transport: transport, backoff: backoff,
-            logger: logger, beginning: beginning)
-        let folder = UserFolder(user: user, store: store, checks: folderChecks)
+        let held = { (credentials: StoredCredentials, key: Int64, keep: @escaping HeldTokens.Keeping) in
+            HeldTokens(
+                credentials, accountKey: key, account: service, transport: transport, backoff: backoff, keep: keep)
+        }
+        let tokens: any AccessTokens
+        let folder: any FolderMemory
+        switch account {
+        case .current:
+            tokens = AccountTokens(
+                user: user, store: store, vault: vault, account: service, transport: transport, backoff: backoff,
+                logger: logger)
+            folder = UserFolder(user: user, store: store, checks: folderChecks)
+        case .departed(let sealed):
+            tokens = held(try opened(sealed, from: .user(user.userID), logger), user.accountKey) { [vault] in
+                try vault.keep($0, renewedFrom: $1, ofDeparted: user.userID, logger)
+            }
+            folder = UserFolder(user: user, store: store, checks: folderChecks)
+        case .former(let move):
+            guard let sealed = move.credentials else { throw .authorizationRevoked }
+            let place = CredentialSealer.Place.formerAccount(user.userID, user.accountEpoch)
+            tokens = held(try opened(sealed, from: place, logger), user.accountKey) { [vault] in
+                try vault.keep($0, renewedFrom: $1, of: move, logger)
+            }
+            folder = CandidateFolder(name: user.cloudFolderName, folderID: user.cloudFolderID)
+        case .candidate(let credentials):
+            // A key that is not used elsewhere.
+            tokens = held(credentials, .random(in: .min..<0)) { fresh, old in old.updated(with: fresh) }
+            folder = CandidateFolder(name: user.cloudFolderName, folderID: user.cloudFolderID)
+        }
         return UserStorage(
             provider: provider, accountEpoch: user.accountEpoch,
             access: StorageAccess(
                 transport: transport, tokens: tokens, folder: folder, deadline: deadline, backoff: backoff))
-    }
-
-    /// The storage of a removed user, to clear it.
-    /// - Parameter sealed: the tokens from the user's row.
-    /// - Throws: ``CloudStorageError/authorizationRevoked`` if their account type is no longer enabled here;
-    ///   ``CloudStorageError/unavailable(detail:)`` if the tokens cannot be opened.
-    public func storage(
-        ofDeparted user: UserRecord, sealed: [UInt8], transport: Transport, deadline: Deadline, logger: Logger
-    ) throws(CloudStorageError) -> UserStorage {
-        guard let type = user.accountType.cloudStorageType, let provider = providers[type],
-            let account = accounts[user.accountType]
-        else { throw .authorizationRevoked }
-        let credentials = try opened(sealed, from: .user(user.userID), logger)
-        let vault = vault
-        let tokens = HeldTokens(
-            credentials, accountKey: user.accountKey, account: account, transport: transport, backoff: backoff
-        ) { try vault.keep($0, renewedFrom: $1, ofDeparted: user.userID, logger) }
-        return UserStorage(
-            provider: provider, accountEpoch: user.accountEpoch,
-            access: StorageAccess(
-                transport: transport, tokens: tokens,
-                folder: UserFolder(user: user, store: store, checks: folderChecks),
-                deadline: deadline, backoff: backoff))
-    }
-
-    /// The storage of an account that a user has left, for reading while contents are moved out of it.
-    /// - Throws: ``CloudStorageError/authorizationRevoked`` if the move has ended, or the account type is no longer
-    ///   enabled here; ``CloudStorageError/unavailable(detail:)`` if the tokens cannot be opened.
-    public func storage(
-        ofFormerAccountIn move: AccountMove, transport: Transport, deadline: Deadline, logger: Logger
-    ) throws(CloudStorageError) -> UserStorage {
-        let user = move.former
-        guard let sealed = move.credentials, let type = user.accountType.cloudStorageType,
-            let provider = providers[type], let account = accounts[user.accountType]
-        else { throw .authorizationRevoked }
-        let credentials = try opened(sealed, from: .formerAccount(user.userID, user.accountEpoch), logger)
-        let vault = vault
-        let tokens = HeldTokens(
-            credentials, accountKey: user.accountKey, account: account, transport: transport, backoff: backoff
-        ) { try vault.keep($0, renewedFrom: $1, of: move, logger) }
-        return UserStorage(
-            provider: provider, accountEpoch: user.accountEpoch,
-            access: StorageAccess(
-                transport: transport, tokens: tokens,
-                folder: CandidateFolder(name: user.cloudFolderName, folderID: user.cloudFolderID),
-                deadline: deadline, backoff: backoff))
     }
 
     private func opened(
@@ -120,44 +97,21 @@ public struct StorageRegistry: Sendable {
         guard let opened else { throw .unavailable(detail: "the tokens cannot be opened") }
         return opened
     }
-
-    /// The storage of an account that a user is about to switch to.
-    /// - Throws: ``CloudStorageError/authorizationRevoked`` if the account type has no storage, or is not enabled here.
-    public func storage(
-        ofCandidate type: AccountType, _ credentials: StoredCredentials, folderName: String?, transport: Transport,
-        deadline: Deadline
-    ) throws(CloudStorageError) -> CandidateStorage {
-        guard let storageType = type.cloudStorageType, let provider = providers[storageType],
-            let account = accounts[type]
-        else { throw .authorizationRevoked }
-        // A key that is not used elsewhere.
-        let tokens = HeldTokens(
-            credentials, accountKey: .random(in: .min..<0), account: account, transport: transport, backoff: backoff)
-        let folder = CandidateFolder(name: folderName)
-        return CandidateStorage(
-            provider: provider,
-            access: StorageAccess(
-                transport: transport, tokens: tokens, folder: folder, deadline: deadline, backoff: backoff),
-            tokens: tokens, folder: folder)
-    }
 }
 
-/// The storage of an account that a user is about to switch to, for the duration of one request.
-public struct CandidateStorage {
-    public let provider: any CloudProvider
-    public let access: StorageAccess
-    /// The tokens, which may be renewed in the course of the request.
-    public let tokens: HeldTokens
-    /// The folder, which may be found in the course of the request.
-    public let folder: CandidateFolder
-}
-
-/// One user's storage, for the duration of one request.
+/// One user's storage, for the duration of one request. That of a current account may be used by several threads.
 public struct UserStorage {
     public let provider: any CloudProvider
     /// The account of the user to which it belongs.
     public let accountEpoch: AccountEpoch
     public var access: StorageAccess
+
+    /// The tokens after the latest renewal; `nil` for a current account, whose tokens are in the store.
+    public var heldCredentials: StoredCredentials? { (access.tokens as? HeldTokens)?.credentials }
+
+    /// Called by each thread besides the one that opened the storage, before it uses the storage: the tokens are read
+    /// once for the first use by all.
+    public func join() { (access.tokens as? AccountTokens)?.join() }
 }
 
 extension UserRecord {

@@ -1,32 +1,34 @@
-public import Providers
+import Providers
 import Store
 import SyncProtocol
 import Synchronization
 
-/// The location of one user's folder, stored in their row.
+/// The location of one user's folder, stored in their row. Shared by the threads that use the storage.
 final class UserFolder: FolderMemory {
     private let userID: UserID
     private let accountEpoch: AccountEpoch
     private let store: MetadataStore
     private let checks: FolderChecks
     let name: String?
-    private(set) var folderID: String?
+    private let present: Mutex<String?>
 
     init(user: UserRecord, store: MetadataStore, checks: FolderChecks) {
         userID = user.userID
         accountEpoch = user.accountEpoch
         name = user.cloudFolderName
-        folderID = user.cloudFolderID
+        present = Mutex(user.cloudFolderID)
         self.store = store
         self.checks = checks
     }
+
+    var folderID: String? { present.withLock { $0 } }
 
     func replace(_ old: String?, by new: String) throws(CloudStorageError) -> String {
         do {
             let remembered = try store.transaction { session in
                 try session.replaceCloudFolder(of: userID, at: accountEpoch, old, by: new)
             }
-            folderID = remembered
+            present.withLock { $0 = remembered }
             return remembered ?? new
         } catch {
             throw .localFailure(error)
@@ -61,22 +63,22 @@ final class FolderChecks: Sendable {
 
 /// The folder of an account that is not a user's current one: either the account to which they are about to switch, or
 /// one that they have left. Its location is kept for one request.
-public final class CandidateFolder: FolderMemory {
-    public let name: String?
+final class CandidateFolder: FolderMemory {
+    let name: String?
     /// The folder, after it has been found or created.
-    public private(set) var folderID: String?
+    private(set) var folderID: String?
 
     init(name: String?, folderID: String? = nil) {
         self.name = name
         self.folderID = folderID
     }
 
-    public func replace(_ old: String?, by new: String) -> String {
+    func replace(_ old: String?, by new: String) -> String {
         folderID = new
         return new
     }
 
-    public func isDueForVerification() -> Bool { false }
+    func isDueForVerification() -> Bool { false }
 
-    public func markDoubtful() { folderID = nil }
+    func markDoubtful() { folderID = nil }
 }

@@ -15,9 +15,9 @@ import Testing
 /// Many requests, each as in a separate process, find the same access token expired.
 @Suite("Refreshing tokens, one at a time")
 struct TokenRenewalTests {
-    private let server: TestServer
-    private let provider = RotatingProvider()
-    private let user: UserRecord
+    let server: TestServer
+    let provider = RotatingProvider()
+    let user: UserRecord
 
     init() throws {
         server = try TestServer()
@@ -27,7 +27,7 @@ struct TokenRenewalTests {
         try store(StoredCredentials(accessToken: "access 0", refreshToken: "refresh 0"))
     }
 
-    private func store(_ credentials: StoredCredentials) throws {
+    func store(_ credentials: StoredCredentials) throws {
         let record = try server.sealer.seal(credentials, for: .user(user.userID))
         _ = try server.store.transaction { try $0.storeCredentials(record, of: user.userID) }
     }
@@ -37,24 +37,21 @@ struct TokenRenewalTests {
         return try server.sealer.open(sealed.record, from: .user(user.userID))
     }
 
-    private func tokens(pause: @escaping @Sendable (Duration) -> Void = { _ in sched_yield() }) -> UserTokens {
-        UserTokens(
+    var logger: Logger { Logger(label: "test", factory: { [log = server.log] _ in log }) }
+
+    func tokens(
+        places: SleepingPlaces? = nil, pause: @escaping @Sendable (Duration) -> Void = { _ in sched_yield() }
+    ) -> AccountTokens {
+        AccountTokens(
             user: user, store: server.store, vault: server.services.storage.vault, account: provider,
-            transport: .unused, backoff: Backoff(pause: pause),
-            logger: Logger(label: "test", factory: { [log = server.log] _ in log }))
+            transport: .unused, backoff: Backoff(places: places, pause: pause), logger: logger)
     }
 
-    @Test("Tokens read at the beginning of a request are used once by each of its threads")
-    func beginning() throws {
-        let (one, other) = try server.services.storage.storages(
-            of: user, transport: .unused, deadline: .after(.seconds(60)),
-            logger: Logger(label: "test", factory: { [log = server.log] _ in log }))
-        #expect(try one.access.tokens.current() == "access 0")
-        try store(StoredCredentials(accessToken: "access 1", refreshToken: "refresh 1"))
-
-        #expect(try other.access.tokens.current() == "access 0")
-        #expect(try other.access.tokens.current() == "access 1")
-        #expect(try one.access.tokens.current() == "access 1")
+    func failure(of use: () throws -> AccessToken) -> CloudStorageError? {
+        do {
+            _ = try use()
+            return nil
+        } catch { return error as? CloudStorageError }
     }
 
     private var lease: RefreshLease {
@@ -73,7 +70,7 @@ struct TokenRenewalTests {
                     waiting.add(number)
                     sched_yield()
                 }
-                return try tokens.renewed(insteadOf: "access \(round - 1)", by: .after(.seconds(60)))
+                return try tokens.renewed(insteadOf: "access \(round - 1)", by: .after(.seconds(60))).text
             }
 
             #expect(Set(results) == ["access \(round)"])
@@ -101,7 +98,7 @@ struct TokenRenewalTests {
 
         #expect(try take(seconds: 1))
         let token = try await Threads.run {
-            try tokens { _ in sched_yield() }.renewed(insteadOf: "access 0", by: .after(.seconds(20)))
+            try tokens { _ in sched_yield() }.renewed(insteadOf: "access 0", by: .after(.seconds(20))).text
         }
         #expect(token == "access 1")
         #expect(provider.calls == 1)
@@ -111,7 +108,7 @@ struct TokenRenewalTests {
     func accessTokenAlone() throws {
         provider.givesAccessTokensOnly()
 
-        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))).text == "access 1")
 
         #expect(try stored() == StoredCredentials(accessToken: "access 1", refreshToken: "refresh 0"))
     }
@@ -129,7 +126,7 @@ struct TokenRenewalTests {
                     identity: IdentityRecord(tokenHashes: ["t"])))
         }
 
-        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))).text == "access 1")
 
         let kept = try stored()
         #expect(kept.refreshToken == "refresh 1" && kept.accessToken == "access 1")
@@ -142,19 +139,19 @@ struct TokenRenewalTests {
             try? store(StoredCredentials(accessToken: "from a code", refreshToken: "newest"))
         }
 
-        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "from a code")
+        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))).text == "from a code")
 
         #expect(try stored().refreshToken == "newest")
     }
 
     @Test("A refresh is logged without any token, whether or not the new one could be stored")
     func logged() throws {
-        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))).text == "access 1")
         let userID = user.userID
         provider.beforeAnswer {
             _ = try? server.store.transaction { try $0.removeUser(userID, at: noon) }
         }
-        #expect(try tokens().renewed(insteadOf: "access 1", by: .after(.seconds(20))) == "access 2")
+        #expect(try tokens().renewed(insteadOf: "access 1", by: .after(.seconds(20))).text == "access 2")
 
         #expect(server.log.lines("Access token renewed").count == 2)
         #expect(server.log.lines("Renewed token could not be stored").count == 1)
@@ -165,15 +162,10 @@ struct TokenRenewalTests {
 
     @Test("Neither a removed user nor an unreadable record counts as a revoked authorisation")
     func notRevoked() throws {
-        let ask = { (question: () throws -> String) -> CloudStorageError? in
-            do {
-                _ = try question()
-                return nil
-            } catch { return error as? CloudStorageError }
-        }
         try server.execute("UPDATE users SET credentials = REVERSE(credentials)")
         for error in [
-            ask { try tokens().current() }, ask { try tokens().renewed(insteadOf: "a", by: .after(.seconds(5))) },
+            failure { try tokens().current() },
+            failure { try tokens().renewed(insteadOf: "a", by: .after(.seconds(5))) },
         ] {
             guard case .unavailable = error else {
                 Issue.record("\(String(describing: error))")
@@ -183,7 +175,8 @@ struct TokenRenewalTests {
         let userID = user.userID
         _ = try server.store.transaction { try $0.removeUser(userID, at: noon) }
         for error in [
-            ask { try tokens().current() }, ask { try tokens().renewed(insteadOf: "a", by: .after(.seconds(5))) },
+            failure { try tokens().current() },
+            failure { try tokens().renewed(insteadOf: "a", by: .after(.seconds(5))) },
         ] {
             guard case .localFailure(let cause) = error, cause is OwnerRemoved else {
                 Issue.record("\(String(describing: error))")
@@ -199,7 +192,7 @@ struct TokenRenewalTests {
         #expect(throws: CloudStorageError.self) {
             try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20)))
         }
-        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))).text == "access 1")
         let isFree = try lease.take(by: .after(.seconds(5)), unless: { false }, { true })
         #expect(isFree == true)
     }
@@ -214,7 +207,7 @@ struct TokenRenewalTests {
             _ = try session.removeUser(userID, at: noon)
         }
         let vault = server.services.storage.vault
-        let logger = Logger(label: "test", factory: { [log = server.log] _ in log })
+        let logger = logger
         return {
             HeldTokens(
                 try storedOfDeparted(), accountKey: 0, account: provider, transport: .unused,
@@ -232,7 +225,7 @@ struct TokenRenewalTests {
     func departed() throws {
         let tokens = try departedTokens()()
 
-        #expect(try tokens.renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+        #expect(try tokens.renewed(insteadOf: "access 0", by: .after(.seconds(20))).text == "access 1")
 
         #expect(try storedOfDeparted().refreshToken == "refresh 1")
     }
@@ -246,10 +239,10 @@ struct TokenRenewalTests {
         let fast = try read()
         let refused = StoredCredentials(
             accessToken: "access 0", refreshToken: "refresh 0", refusal: CredentialRefusal(firstAt: 0))
-        #expect(try fast.renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+        #expect(try fast.renewed(insteadOf: "access 0", by: .after(.seconds(20))).text == "access 1")
         provider.answerNext(with: refused)
 
-        #expect(try slow.renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+        #expect(try slow.renewed(insteadOf: "access 0", by: .after(.seconds(20))).text == "access 1")
 
         #expect(try storedOfDeparted() == StoredCredentials(accessToken: "access 1", refreshToken: "refresh 1"))
     }
@@ -262,10 +255,10 @@ struct TokenRenewalTests {
         let refused = StoredCredentials(
             accessToken: "access 0", refreshToken: "refresh 0", refusal: CredentialRefusal(firstAt: 0))
         provider.answerNext(with: refused)
-        #expect(try fast.renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 0")
+        #expect(try fast.renewed(insteadOf: "access 0", by: .after(.seconds(20))).text == "access 0")
         #expect(try storedOfDeparted() == refused)
 
-        #expect(try slow.renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+        #expect(try slow.renewed(insteadOf: "access 0", by: .after(.seconds(20))).text == "access 1")
 
         #expect(try storedOfDeparted() == StoredCredentials(accessToken: "access 1", refreshToken: "refresh 1"))
     }
@@ -273,7 +266,7 @@ struct TokenRenewalTests {
     @Test("After an account switch no earlier request reads, renews or stores tokens of the new account")
     func switched() throws {
         let begun = tokens()
-        #expect(try begun.current() == "access 0")
+        #expect(try begun.current().text == "access 0")
         try server.store.withSession { session in
             try session.executeScript("UPDATE users SET account_epoch = account_epoch + 1")
         }
@@ -286,7 +279,6 @@ struct TokenRenewalTests {
             }
         }
         #expect(throws: AccountSwitched.self) {
-            let logger = Logger(label: "test", factory: { [log = server.log] _ in log })
             try server.services.storage.vault.update(user, logger) { _ in StoredCredentials(accessToken: "old") }
         }
         #expect(provider.calls == 0)
@@ -295,20 +287,20 @@ struct TokenRenewalTests {
     @Test("A token refreshed by another process is used without a call")
     func renewedByOthers() throws {
         try store(StoredCredentials(accessToken: "access 9", refreshToken: "refresh 9"))
-        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 9")
+        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))).text == "access 9")
         #expect(provider.calls == 0)
     }
 }
 
 /// The threads that had to wait, each counted once.
-private final class WaitingThreads: Sendable {
+final class WaitingThreads: Sendable {
     private let numbers = Mutex<Set<Int>>([])
     func add(_ number: Int) { numbers.withLock { _ = $0.insert(number) } }
     var count: Int { numbers.withLock { $0.count } }
 }
 
 /// A provider whose refresh tokens work once; an old one is rejected permanently.
-private final class RotatingProvider: AccountProvider {
+final class RotatingProvider: AccountProvider {
     private struct State {
         var generation = 0
         var beforeAnswer: (@Sendable () -> Void)?

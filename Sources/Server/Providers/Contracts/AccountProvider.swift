@@ -111,10 +111,10 @@ extension AccountProvider {
     /// The token for the next request to the provider.
     /// - Throws: ``CloudStorageError/authorizationRevoked``; ``CloudStorageError/unavailable(detail:)`` while the token
     ///   must not be used.
-    public func usableToken(of stored: StoredCredentials) throws(CloudStorageError) -> String {
+    public func usableToken(of stored: StoredCredentials) throws(CloudStorageError) -> AccessToken {
         guard let token = stored.usableToken else { throw .authorizationRevoked }
         if isResting(stored) { throw .unavailable(detail: "the password was rejected a moment ago") }
-        return token
+        return AccessToken(token, at: stored.location)
     }
 
     public func statedUserID(in presented: PresentedCredentials) -> String? { nil }

@@ -264,26 +264,31 @@ public struct StorageAccess {
     }
 }
 
+/// An access token, and the location of the storage that it opens.
+public struct AccessToken: Equatable, Sendable {
+    public var text: String
+    /// In the form of ``StoredCredentials/location``; `nil` for companies' storages, whose adapters know it.
+    public var location: String?
+
+    public init(_ text: String, at location: String? = nil) {
+        self.text = text
+        self.location = location
+    }
+}
+
 /// One person's access token.
 public protocol AccessTokens: AnyObject {
     /// Distinguishes accounts for caches within this process.
     var accountKey: Int64 { get }
-    /// The location of the storage that the most recently returned token opens, in the form of
-    /// ``StoredCredentials/location``; `nil` for companies' storages, whose adapters know it.
-    var location: String? { get }
     /// The token to try first.
-    func current() throws(CloudStorageError) -> String
+    func current() throws(CloudStorageError) -> AccessToken
     /// A token that differs from `rejected`: another process may have renewed it already; otherwise it is renewed now.
     ///
     /// - Parameter deadline: the deadline of the renewal; a long operation may need a new token after the request's own
     ///   deadline.
     /// - Throws: ``CloudStorageError/authorizationRevoked`` if the provider reports that no renewal is possible; a
     ///   different error if it could not be asked.
-    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String
-}
-
-extension AccessTokens {
-    public var location: String? { nil }
+    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> AccessToken
 }
 
 /// Remembers the location of a person's folder for all processes.

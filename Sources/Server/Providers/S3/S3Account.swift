@@ -104,9 +104,9 @@ private final class PresentedKey: AccessTokens {
 
     init(secret: String) { self.secret = secret }
 
-    func current() -> String { secret }
+    func current() -> AccessToken { AccessToken(secret) }
 
-    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
+    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> AccessToken {
         throw .authorizationRevoked
     }
 }

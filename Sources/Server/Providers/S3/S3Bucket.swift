@@ -23,8 +23,9 @@ struct S3Bucket {
         in access: StorageAccess, servers: NamedServers, abilities: S3Abilities,
         now: @escaping @Sendable () -> Int64
     ) throws(CloudStorageError) {
-        token = try access.tokens.current()
-        guard let stored = access.tokens.location else { throw .authorizationRevoked }
+        let current = try access.tokens.current()
+        guard let stored = current.location else { throw .authorizationRevoked }
+        token = current.text
         location = try S3Location(stored: stored)
         guard let server = location.server, let destination = servers.destination(of: server) else {
             throw .serverNotAllowed

@@ -84,9 +84,7 @@ struct ProviderClient {
     let classify: (Reply) -> ReplyVerdict
     /// `false` for addresses that are themselves the authorization: the token must not be sent to them.
     var presentsToken = true
-    private var token: String?
-    /// From the same record as the token; `nil` for a token that was known at the beginning.
-    private var location: String?
+    private var token: AccessToken?
     private var hasJustRenewed = false
     /// The receiver of the last request: the name of a service, or the address of a server.
     private var asked = ""
@@ -101,7 +99,7 @@ struct ProviderClient {
         self.access = access
         self.authorize = authorize
         self.classify = classify
-        self.token = token
+        self.token = token.map { AccessToken($0) }
     }
 
     /// Sends `request`, with retries if necessary, until there is an answer; for idempotent requests.
@@ -196,17 +194,10 @@ struct ProviderClient {
     /// Adds the authorization to `request`, if the token may be sent.
     mutating func authorized(_ request: OutgoingRequest) throws(CloudStorageError) -> OutgoingRequest {
         guard presentsToken else { return request }
-        let token: String
-        if let known = self.token {
-            token = known
-        } else {
-            token = try access.tokens.current()
-            location = access.tokens.location
-        }
+        let token = if let known = self.token { known } else { try access.tokens.current() }
         self.token = token
         var request = request
-        // Uses the remembered location, because a different user of the tokens may have renewed them.
-        try authorize(&request, token, location)
+        try authorize(&request, token.text, token.location)
         return request
     }
 
@@ -223,11 +214,10 @@ struct ProviderClient {
             throw .unavailable(detail: "a token that was just renewed was rejected")
         }
         hasJustRenewed = true
-        let renewed = try access.tokens.renewed(insteadOf: rejected, by: deadline)
+        let renewed = try access.tokens.renewed(insteadOf: rejected.text, by: deadline)
         // Nobody has reported the token as revoked, but it must not be tried again.
-        guard renewed != rejected else { throw .unavailable(detail: "the token was rejected") }
+        guard renewed.text != rejected.text else { throw .unavailable(detail: "the token was rejected") }
         token = renewed
-        location = access.tokens.location
     }
 }
 

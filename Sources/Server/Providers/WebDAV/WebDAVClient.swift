@@ -30,8 +30,9 @@ struct WebDAVClient {
     init(_ access: StorageAccess, _ servers: NamedServers, _ memory: WebDAVMemory) throws(CloudStorageError) {
         self.access = access
         self.memory = memory
-        token = try access.tokens.current()
-        do { location = try WebDAVLocation(access.tokens.location) } catch { throw .authorizationRevoked }
+        let current = try access.tokens.current()
+        token = current.text
+        do { location = try WebDAVLocation(current.location) } catch { throw .authorizationRevoked }
         guard let destination = servers.destination(of: location.root) else {
             throw .serverNotAllowed
         }

@@ -138,17 +138,13 @@ struct WebDAVTrial {
 /// A password that is not stored yet.
 private final class PresentedPassword: AccessTokens {
     let accountKey: Int64 = 0
-    let location: String?
-    private let password: String
+    private let password: AccessToken
 
-    init(_ password: String, location: String) {
-        self.password = password
-        self.location = location
-    }
+    init(_ password: String, location: String) { self.password = AccessToken(password, at: location) }
 
-    func current() -> String { password }
+    func current() -> AccessToken { password }
 
-    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
+    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> AccessToken {
         throw .authorizationRevoked
     }
 }

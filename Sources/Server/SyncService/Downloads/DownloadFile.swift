@@ -47,10 +47,10 @@ struct DownloadFileEndpoint: TransferEndpoint {
         case .missing: return try gone(.fileRemovedOrRenamed, file, member, request, caller, context)
         }
         do {
-            let (storage, sameStorage) = try context.storages(of: file.owningUser, for: member.user)
+            let storage = try context.storage(of: file.owningUser, for: member.user)
             let addresses = addresses(for: request, storage, context)
             let description =
-                conditions.isAbsent && addresses == nil ? describe(file, in: sameStorage, context) : nil
+                conditions.isAbsent && addresses == nil ? describe(file, in: storage, context) : nil
             if let description, let objectID = file.objectID,
                 let reply = try EagerDownload(
                     file: file, objectID: objectID, storage: storage, description: description, context: context
@@ -321,12 +321,13 @@ typealias PendingDescription = PendingCall<Result<StoredObject, CloudStorageErro
 
 extension PendingDescription {
     /// Starts the request.
-    /// - Parameter storage: opened for this purpose; the caller must not use it.
+    /// - Parameter storage: that of the owner's current account; shared with the caller.
     /// - Throws: what `background` throws if no further thread is available.
     convenience init(of objectID: String, in storage: UserStorage, on background: Background) throws {
         let passed = PassedToThread(storage)
         try self.init(on: background) {
-            Result { () throws(CloudStorageError) in
+            passed.value.join()
+            return Result { () throws(CloudStorageError) in
                 try passed.value.provider.describe(objectID: objectID, in: passed.value.access)
             }
         }
@@ -352,7 +353,7 @@ struct FormerStorageDownload {
         else { return nil }
         do {
             let storage = try context.services.storage.storage(
-                ofFormerAccountIn: move, transport: context.transport, deadline: context.deadline,
+                of: move.former, account: .former(move), transport: context.transport, deadline: context.deadline,
                 logger: context.logger)
             let object = try storage.provider.describe(objectID: objectID, in: storage.access)
             guard let contents = PresentContents.unchanged(of: object, as: former) else { return nil }

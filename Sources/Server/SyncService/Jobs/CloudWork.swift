@@ -57,8 +57,8 @@ struct CloudWork: Sendable {
         }
         guard let departed = try store.withSession({ try $0.departedUser(owner.userID) }) else { return nil }
         return try storage.storage(
-            ofDeparted: departed.user, sealed: departed.credentials, transport: transport, deadline: deadline,
-            logger: logger)
+            of: departed.user, account: .departed(sealed: departed.credentials), transport: transport,
+            deadline: deadline, logger: logger)
     }
 
     /// Ends the address at which a client could send the bytes of an upload directly, so that nothing arrives after the

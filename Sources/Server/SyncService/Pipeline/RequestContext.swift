@@ -84,20 +84,9 @@ final class RequestContext {
     /// The storage of `owner`, with this request's deadline.
     /// - Throws: ``ErrorCode/ownerRemoved`` if they have left.
     func storage(of owner: OwningUser, for caller: SignedInUser) throws -> UserStorage {
-        let user = try record(of: owner, for: caller)
-        return try services.storage.storage(of: user, transport: transport, deadline: deadline, logger: logger)
-    }
-
-    /// The same twice, for this thread and for another one that starts at the same time.
-    func storages(of owner: OwningUser, for caller: SignedInUser) throws -> (UserStorage, UserStorage) {
-        let user = try record(of: owner, for: caller)
-        return try services.storage.storages(of: user, transport: transport, deadline: deadline, logger: logger)
-    }
-
-    private func record(of owner: OwningUser, for caller: SignedInUser) throws -> UserRecord {
         let user: UserRecord? =
             owner.userID == caller.userID ? caller.record : try store.withSession { try $0.user(owner.userID) }
         guard let user else { throw Refusal(.ownerRemoved) }
-        return user
+        return try services.storage.storage(of: user, transport: transport, deadline: deadline, logger: logger)
     }
 }

@@ -105,11 +105,15 @@ struct BeginAccountSwitchEndpoint: Endpoint {
         var credentials = newcomer.credentials
         var folderID: String?
         if accountType.cloudStorageType != nil {
+            var candidate = user
+            (candidate.accountType, candidate.providerUserID) = (accountType, caller.profile.providerUserID)
+            (candidate.cloudFolderName, candidate.cloudFolderID) = (folderName, nil)
+            candidate.accountEpoch = AccountEpoch(user.accountEpoch.rawValue + 1)
             let storage = try context.services.storage.storage(
-                ofCandidate: accountType, credentials, folderName: folderName, transport: context.transport,
-                deadline: context.deadline)
+                of: candidate, account: .candidate(credentials), transport: context.transport,
+                deadline: context.deadline, logger: context.logger)
             try StorageProbe(name: "SyncServer \(try context.services.makeUUID()).txt", storage: storage).run()
-            (credentials, folderID) = (storage.tokens.credentials, storage.folder.folderID)
+            (credentials, folderID) = (storage.heldCredentials ?? credentials, storage.access.folder.folderID)
         }
         OfflineAccess.note(credentials, of: accountType, isNew: true, context)
         let account = ProposedAccount(
@@ -172,7 +176,7 @@ extension AccountSwitchState {
 /// Tests a storage: writes a file there, and deletes it.
 struct StorageProbe {
     let name: String
-    let storage: CandidateStorage
+    let storage: UserStorage
 
     /// - Throws: ``CloudStorageError`` if the storage does not accept files.
     func run() throws(CloudStorageError) {

@@ -127,7 +127,7 @@ public struct ContentMover: Sendable {
         let source: UserStorage
         do {
             source = try storage.storage(
-                ofFormerAccountIn: move, transport: transport, deadline: deadline, logger: logger)
+                of: move.former, account: .former(move), transport: transport, deadline: deadline, logger: logger)
         } catch {
             throw MoveSourceFailure(cause: error)
         }

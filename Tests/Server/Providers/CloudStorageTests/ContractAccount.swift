@@ -139,7 +139,7 @@ final class ContractStorage {
         return record.operations
     }
 
-    var token: String { get throws { try tokens.current() } }
+    var token: String { get throws { try tokens.current().text } }
 
     /// The means of access to the provider, for an operation of at most `time`.
     func access(within time: Duration = .seconds(40)) -> StorageAccess {
@@ -207,16 +207,16 @@ private final class RenewableTokens: AccessTokens {
     }
 
     var accountKey: Int64 { account.key }
-    var location: String? { account.credentials.withLock { $0.location } }
 
-    func current() throws(CloudStorageError) -> String {
-        guard let token = account.credentials.withLock({ $0.usableToken }) else { throw .authorizationRevoked }
-        return token
+    func current() throws(CloudStorageError) -> AccessToken {
+        let stored = account.credentials.withLock { $0 }
+        guard let token = stored.usableToken else { throw .authorizationRevoked }
+        return AccessToken(token, at: stored.location)
     }
 
-    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
+    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> AccessToken {
         let stored = account.credentials.withLock { $0 }
-        if let token = stored.accessToken, token != rejected { return token }
+        if let token = stored.accessToken, token != rejected { return AccessToken(token, at: stored.location) }
         do {
             let client = AccountClient(transport: transport, deadline: deadline, backoff: account.pauses.backoff())
             let fresh = try account.kind.account.refresh(stored, through: client)

@@ -138,17 +138,13 @@ struct GivenStorage: RealStorage {
 /// The secret from the environment.
 private final class OwnersKey: AccessTokens {
     let accountKey: Int64 = -1
-    let location: String?
-    private let secret: String
+    private let secret: AccessToken
 
-    init(secret: String, location: String?) {
-        self.secret = secret
-        self.location = location
-    }
+    init(secret: String, location: String?) { self.secret = AccessToken(secret, at: location) }
 
-    func current() -> String { secret }
+    func current() -> AccessToken { secret }
 
-    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
+    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> AccessToken {
         throw .authorizationRevoked
     }
 }

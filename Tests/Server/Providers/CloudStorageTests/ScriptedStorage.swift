@@ -68,10 +68,10 @@ private final class NumberedTokens: AccessTokens {
         self.renews = renews
     }
 
-    func current() -> String { "T\(number)" }
+    func current() -> AccessToken { AccessToken("T\(number)", at: location) }
 
-    func renewed(insteadOf rejected: String, by deadline: Deadline) -> String {
-        if renews, rejected == current() {
+    func renewed(insteadOf rejected: String, by deadline: Deadline) -> AccessToken {
+        if renews, rejected == current().text {
             number += 1
             location = renewedLocation ?? location
         }

@@ -152,16 +152,14 @@ private final class TrialTokens: AccessTokens {
 
     init(_ account: TrialAccount) { self.account = account }
 
-    var location: String? { account.stored?.location }
-
-    func current() throws(CloudStorageError) -> String {
-        guard let token = account.stored?.usableToken else { throw .authorizationRevoked }
-        return token
+    func current() throws(CloudStorageError) -> AccessToken {
+        guard let stored = account.stored, let token = stored.usableToken else { throw .authorizationRevoked }
+        return AccessToken(token, at: stored.location)
     }
 
-    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
+    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> AccessToken {
         guard let stored = account.stored else { throw .authorizationRevoked }
-        if let token = stored.usableToken, token != rejected { return token }
+        if let token = stored.usableToken, token != rejected { return AccessToken(token, at: stored.location) }
         do {
             let fresh = try account.account.refresh(stored, through: account.client)
             account.confidential += [stored.accessToken, stored.refreshToken].compactMap(\.self)
