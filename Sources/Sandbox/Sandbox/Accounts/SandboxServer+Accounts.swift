@@ -215,9 +215,7 @@ extension SandboxState {
             guard let json = directory.readJSON(directory.uploadFile(name)) else { continue }
             if let session = DropboxUploadSession(json: json) {
                 dropboxUploads[session.id] = session
-            } else if let upload = UploadSession(
-                id: name, json: json, partBytes: directory.size(directory.uploadPath(name)))
-            {
+            } else if let upload = UploadSession(id: name, json: json, in: directory) {
                 uploads[name] = upload
             }
         }

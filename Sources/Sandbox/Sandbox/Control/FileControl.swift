@@ -88,16 +88,7 @@ struct FileControl {
 
     /// Replaces the content of a file, or creates one that the app may see (with `?visible=0`: may not see).
     private func put(_ name: String, _ request: SandboxRequest, _ drive: Drive) throws -> SandboxResponse {
-        let path = server.directory.uploadPath("control-" + RandomText.token(24))
-        var writer = try ContentWriter(path: path)
-        let ending = try BodyPump.run(request.body) { piece throws(StorageError) in try writer.append(piece) }
-        guard ending != .cut else {
-            server.directory.remove(path)
-            throw RequestBodyError.cut
-        }
-        let size = writer.count
-        let given = request.header("content-type")
-        let content = UploadedContent(path: path, size: size, md5: writer.finish(), sha256: nil, contentType: given)
+        let content = try server.directory.receive(request, .md5)
         let time = server.now
         do {
             if let file = find(name, request, drive) {
@@ -115,7 +106,7 @@ struct FileControl {
             let file = try server.createFile(metadata, content: content, by: maker, request: request)
             return SandboxResponse(201, json: try shown(file.id))
         } catch let error as DriveError {
-            server.directory.remove(path)
+            server.directory.remove(content.path)
             throw ControlError.badRequest(error.message)
         }
     }

@@ -46,23 +46,14 @@ struct DropboxFileControl {
 
     /// Replaces the content of a file, or creates one.
     private func put(_ path: String, _ request: SandboxRequest) throws -> SandboxResponse {
-        let file = server.directory.uploadPath("control-" + RandomText.token(24))
-        var writer = try ContentWriter(path: file)
-        let ending = try BodyPump.run(request.body) { piece throws(StorageError) in try writer.append(piece) }
-        guard ending != .cut else {
-            server.directory.remove(file)
-            throw RequestBodyError.cut
-        }
-        let size = writer.count
+        let content = try server.directory.receive(request, .dropbox)
         let isNew = server.withState { $0.dropboxes[account.id]?[path] } == nil
-        let content = DropboxContent(
-            file: file, size: size, contentHash: try StoredContent.dropboxHash(of: file, count: size))
         do {
             let entry = try server.commit(
                 DropboxCommit(path: path, mode: .overwrite), content, to: account.id, inUpload: false)
             return SandboxResponse(isNew ? 201 : 200, json: Self.json(entry))
         } catch let error as DropboxError {
-            server.directory.remove(file)
+            server.directory.remove(content.path)
             throw ControlError.badRequest("\(error)")
         }
     }

@@ -192,14 +192,6 @@ struct DropboxCommit: Sendable {
     var clientModifiedAt: Date?
 }
 
-/// Uploaded bytes, not yet a file's content.
-struct DropboxContent: Sendable {
-    /// Their current location.
-    let file: String
-    let size: Int
-    let contentHash: String
-}
-
 extension SandboxServer {
     /// Claims an account's namespace for a write; of two concurrent writes, one must retry.
     /// - Throws: `busy`.
@@ -223,7 +215,7 @@ extension SandboxServer {
     /// ID.
     /// - Parameter inUpload: how the route wraps its errors.
     func commit(
-        _ commit: DropboxCommit, _ content: DropboxContent, to account: String, inUpload: Bool
+        _ commit: DropboxCommit, _ content: UploadedContent, to account: String, inUpload: Bool
     ) throws -> DropboxEntry {
         func failure(_ reason: [DropboxError.Tag]) -> DropboxError { .path(reason, inUpload: inUpload) }
         if let reason = Self.objection(to: commit.path) { throw failure([reason]) }
@@ -233,8 +225,8 @@ extension SandboxServer {
             var path = commit.path
             let existing = folder[path]
             if let existing {
-                if existing.contentHash == content.contentHash, !commit.isStrict {
-                    directory.remove(content.file)
+                if existing.contentHash == content.checksum, !commit.isStrict {
+                    directory.remove(content.path)
                     return existing
                 }
                 let mayReplace =
@@ -255,9 +247,9 @@ extension SandboxServer {
                 throw failure(["insufficient_space"])
             }
             try makeFolders(above: path, in: account, &state, failure(["conflict", "file_ancestor"]), at: time)
-            try directory.move(content.file, to: directory.contentPath(account, entry.id))
+            try directory.move(content.path, to: directory.contentPath(account, entry.id))
             entry.size = content.size
-            entry.contentHash = content.contentHash
+            entry.contentHash = content.checksum
             entry.revision = DropboxEntry.newRevision()
             entry.serverModifiedAt = time
             entry.clientModifiedAt = commit.clientModifiedAt ?? time

@@ -27,8 +27,7 @@ struct DropboxUploads {
         let commit = try commit(argument, "")
         let file = server.directory.uploadPath("dropbox-single-" + RandomText.token(24))
         do {
-            let received = try receive(request, argument, into: file, at: 0)
-            let content = DropboxContent(file: file, size: received.count, contentHash: received.hash)
+            let content = try receive(request, argument, into: file, at: 0)
             let entry = try server.withDropboxLock(
                 account, orThrow: .path(["too_many_write_operations"], inUpload: true)
             ) { try server.commit(commit, content, to: account, inUpload: true) }
@@ -55,7 +54,7 @@ struct DropboxUploads {
         }
         session.stored = try receive(
             request, argument, into: server.directory.uploadPath(session.file), at: 0
-        ).count
+        ).size
         session.isClosed = argument.bool("close")
         try keep(session)
         return .dropbox(["session_id": .string(session.id)])
@@ -82,9 +81,9 @@ struct DropboxUploads {
             throw Self.incorrectOffset(session.stored)
         }
         let path = server.directory.uploadPath(session.file)
-        let received = try receive(request, argument, into: path, at: offset)
-        session.stored = session.isConcurrent ? max(session.stored, offset + received.count) : offset + received.count
-        if let keep = effect.keepBytes, keep < received.count {
+        let received = try receive(request, argument, into: path, at: offset).size
+        session.stored = session.isConcurrent ? max(session.stored, offset + received) : offset + received
+        if let keep = effect.keepBytes, keep < received {
             session.stored = offset + keep
             try self.keep(session)
             throw Self.incorrectOffset(session.stored)
@@ -119,7 +118,7 @@ struct DropboxUploads {
         }
         let path = server.directory.uploadPath(session.file)
         // Bytes sent with a failed finish request are kept, so the retry is sent without bytes, at the new offset.
-        session.stored += try receive(request, argument, into: path, at: offset).count
+        session.stored += try receive(request, argument, into: path, at: offset).size
         try keep(session)
         return .dropbox(.object(shown(try finish(session, commit)).metadata(isTagged: false)))
     }
@@ -166,9 +165,7 @@ struct DropboxUploads {
 
     private func finish(_ session: DropboxUploadSession, _ commit: DropboxCommit) throws -> DropboxEntry {
         let path = server.directory.uploadPath(session.file)
-        let content = DropboxContent(
-            file: path, size: session.stored,
-            contentHash: try StoredContent.dropboxHash(of: path, count: session.stored))
+        let content = try ContentWriter.resuming(path: path, .dropbox, at: session.stored).content()
         let entry = try server.withDropboxLock(session.account, orThrow: .route(["too_many_write_operations"])) {
             try server.commit(commit, content, to: session.account, inUpload: false)
         }
@@ -185,20 +182,20 @@ struct DropboxUploads {
     /// Stores the request's bytes starting at `offset`; keeps none of them if the connection is lost.
     private func receive(
         _ request: SandboxRequest, _ argument: DropboxArgument, into path: String, at offset: Int
-    ) throws -> (count: Int, hash: String) {
+    ) throws -> UploadedContent {
         let expected = try argument.contentHash(request, server)
         if request.body.declaredLength ?? 0 > Self.longestRequest {
             server.note(request, "payload-too-large", "a request may contain at most 150 MiB")
             throw DropboxError.route(["payload_too_large"])
         }
-        var writer = try DropboxContentWriter(path: path, from: offset)
+        var writer = try ContentWriter(path: path, .dropbox, from: offset)
         let ending = try BodyPump.run(request.body) { piece throws(StorageError) in try writer.append(piece) }
-        let text = writer.finish()
         guard ending != .cut else { throw RequestBodyError.cut }
-        guard expected == nil || expected == text || server.breaks.contains(.acceptAnyHash) else {
+        let content = writer.content()
+        guard expected == nil || expected == content.checksum || server.breaks.contains(.acceptAnyHash) else {
             throw DropboxError.route(["content_hash_mismatch"])
         }
-        return (writer.count, text)
+        return content
     }
 
     private func known(_ id: String, _ account: String) -> DropboxUploadSession? {
@@ -288,28 +285,6 @@ extension DropboxCommit {
     }
 }
 
-extension StoredContent {
-    /// Dropbox's content hash of the first `count` bytes of the file at `path`, in lower-case hexadecimal.
-    static func dropboxHash(of path: String, count: Int) throws(StorageError) -> String {
-        let file = try StorageError.translating { () throws(PosixError) in try RegularFile(path, for: .writing) }
-        do { try file.resize(to: count) } catch { throw StorageError(description: "\(error)") }
-        var hash = DropboxContentHash()
-        var piece = [UInt8](repeating: 0, count: 1 << 20)
-        var position = 0
-        while position < count {
-            var read = 0
-            do {
-                var span = piece.mutableSpan
-                read = try file.read(into: &span, at: position)
-            } catch { throw StorageError(description: "\(error)") }
-            guard read > 0 else { throw StorageError(description: "an unfinished upload lost bytes: \(path)") }
-            hash.update(piece[..<read])
-            position += read
-        }
-        return hash.finish().hexLowercase
-    }
-}
-
 /// An upload session: uploaded bytes that have no path until they are committed.
 struct DropboxUploadSession: Sendable {
     /// Lifetime of a session, in seconds: seven days.
@@ -355,34 +330,5 @@ struct DropboxUploadSession: Sendable {
         createdAt = created
         stored = json["stored"]?.int ?? 0
         isClosed = json["isClosed"]?.bool ?? false
-    }
-}
-
-/// Writes the bytes of one request into a file, starting at an offset, and computes their content hash at the same
-/// time.
-struct DropboxContentWriter: ~Copyable {
-    /// The number of bytes written and hashed.
-    private(set) var count = 0
-    private let file: RegularFile
-    private let start: Int
-    private var hash = DropboxContentHash()
-
-    init(path: String, from offset: Int) throws(StorageError) {
-        file = try StorageError.translating { () throws(PosixError) in try RegularFile(path, for: .writing) }
-        start = offset
-    }
-
-    /// Appends bytes.
-    mutating func append(_ bytes: ArraySlice<UInt8>) throws(StorageError) {
-        do { try file.write(bytes.span, at: start + count) } catch { throw StorageError(description: "\(error)") }
-        hash.update(bytes)
-        count += bytes.count
-    }
-
-    /// Finishes, and returns the content hash in lower-case hexadecimal.
-    mutating func finish() -> String {
-        var ended = DropboxContentHash()
-        swap(&ended, &hash)
-        return ended.finish().hexLowercase
     }
 }

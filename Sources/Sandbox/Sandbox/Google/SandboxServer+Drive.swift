@@ -1,18 +1,6 @@
 import FoundationEssentials
 import OpenSSLCrypto
 
-/// Uploaded bytes, not yet a file's content.
-struct UploadedContent: Sendable {
-    /// Their current location.
-    let path: String
-    let size: Int
-    let md5: String
-    /// `nil` if it is computed on request.
-    let sha256: String?
-    /// The media type that accompanied the bytes.
-    let contentType: String?
-}
-
 extension DriveFile {
     /// - Parameter sha256: the SHA-256 of the content, if it is already known.
     fileprivate mutating func beginRevision(sha256: String?) {
@@ -55,11 +43,10 @@ extension SandboxServer {
                 if let content {
                     try directory.move(content.path, to: path)
                 } else {
-                    var empty = try ContentWriter(path: path)
-                    _ = empty.finish()
+                    _ = try ContentWriter(path: path, .md5)
                 }
                 file.size = content?.size ?? 0
-                file.md5 = content?.md5 ?? "d41d8cd98f00b204e9800998ecf8427e"
+                file.md5 = content?.checksum ?? "d41d8cd98f00b204e9800998ecf8427e"
                 file.beginRevision(sha256: content?.sha256)
             }
             file = state.drives[account]?.put(file) ?? file
@@ -93,7 +80,7 @@ extension SandboxServer {
             if let content {
                 try directory.move(content.path, to: directory.contentPath(account, file.id))
                 file.size = content.size
-                file.md5 = content.md5
+                file.md5 = content.checksum
                 file.beginRevision(sha256: content.sha256)
             }
             file = state.drives[account]?.put(file) ?? file

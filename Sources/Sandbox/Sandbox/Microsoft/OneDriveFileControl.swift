@@ -55,7 +55,7 @@ struct OneDriveFileControl {
     private func put(
         _ name: String, _ request: SandboxRequest, _ listing: OneDriveListing
     ) throws -> SandboxResponse {
-        let content = try OneDriveWriter.store(request, in: server.directory)
+        let content = try server.directory.receive(request, .quickXor)
         let time = server.now
         do {
             let existing = find(name, request, listing)

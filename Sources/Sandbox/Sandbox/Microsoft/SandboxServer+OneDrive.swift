@@ -5,17 +5,6 @@ enum NameConflict: String, Sendable {
     case fail, replace, rename
 }
 
-/// Uploaded bytes, not yet an item's content.
-struct OneDriveContent: Sendable {
-    /// Their current location.
-    let path: String
-    let size: Int
-    /// In base64.
-    let quickXorHash: String
-    /// The media type that accompanied the bytes.
-    let contentType: String?
-}
-
 extension SandboxServer {
     /// The account's current OneDrive.
     func oneDrive(of account: String) throws(GraphError) -> OneDrive {
@@ -74,7 +63,7 @@ struct OneDriveChange {
     /// Stores content under a name.
     /// - Returns: the item, and whether it is new.
     mutating func store(
-        _ content: OneDriveContent, as name: String, in parent: String, conflict: NameConflict, at time: Date
+        _ content: UploadedContent, as name: String, in parent: String, conflict: NameConflict, at time: Date
     ) throws -> (item: OneDriveItem, isNew: Bool) {
         var name = name
         let existing = drive.child(name, of: parent)
@@ -93,19 +82,19 @@ struct OneDriveChange {
             mimeType: content.contentType ?? "application/octet-stream", at: time)
         try directory.move(content.path, to: directory.contentPath(drive.account, item.id))
         item.size = content.size
-        item.quickXorHash = content.quickXorHash
+        item.quickXorHash = content.checksum
         return (try keep(item), true)
     }
 
     /// Replaces an item's content.
     mutating func replace(
-        _ item: OneDriveItem, by content: OneDriveContent, at time: Date
+        _ item: OneDriveItem, by content: UploadedContent, at time: Date
     ) throws -> OneDriveItem {
         guard drive.usedBytes - item.size + content.size <= quotaBytes else { throw GraphError.quotaExceeded }
         try directory.move(content.path, to: directory.contentPath(drive.account, item.id))
         var item = item
         item.size = content.size
-        item.quickXorHash = content.quickXorHash
+        item.quickXorHash = content.checksum
         item.modifiedAt = time
         item.contentAt = time
         item.contentVersion += 1

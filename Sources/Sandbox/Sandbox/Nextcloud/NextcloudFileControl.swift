@@ -64,7 +64,7 @@ struct NextcloudFileControl {
 
     /// Replaces the contents of a file, or creates one; in the app's folder unless the request names another.
     private func put(_ request: SandboxRequest, _ path: [String]) throws -> SandboxResponse {
-        let content = try server.receiveNextcloudContent(request)
+        let content = try server.directory.receive(request, .md5)
         let target = find(request, path)?.path ?? full(request, path)
         do {
             var folder = ""
@@ -77,7 +77,7 @@ struct NextcloudFileControl {
             let (entry, isNew) = try server.store(content, at: target, checksum: nil, of: account.id)
             return SandboxResponse(isNew ? 201 : 200, json: Self.json(entry))
         } catch let error as NextcloudError {
-            server.directory.remove(content.file)
+            server.directory.remove(content.path)
             throw ControlError.badRequest("\(error)")
         }
     }

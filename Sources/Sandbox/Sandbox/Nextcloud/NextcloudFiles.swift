@@ -47,19 +47,11 @@ struct NextcloudFiles: Sendable {
     }
 }
 
-/// Received bytes that are not a file's content yet.
-struct NextcloudContent: Sendable {
-    /// Their current location.
-    let file: String
-    let size: Int
-    let md5: String
-}
-
 extension SandboxServer {
     /// Makes the bytes the contents of the file at a path, which is created if it is missing.
     /// - Returns: the file, and whether it is new.
     func store(
-        _ content: NextcloudContent, at path: String, checksum: String?, of account: String,
+        _ content: UploadedContent, at path: String, checksum: String?, of account: String,
         modifiedAt: Date? = nil, onlyIf condition: EntityCondition = EntityCondition()
     ) throws -> (entry: NextcloudEntry, isNew: Bool) {
         let time = modifiedAt ?? now
@@ -72,7 +64,7 @@ extension SandboxServer {
                 throw NextcloudError.insufficientStorage
             }
             var entry = try old ?? newEntry(at: path, of: account, &state, time)
-            try directory.move(content.file, to: directory.contentPath(account, entry.object))
+            try directory.move(content.path, to: directory.contentPath(account, entry.object))
             // Nextcloud treats a file as unchanged if its size and the time given by the client are the same.
             if modifiedAt == nil || old?.size != content.size || old?.modifiedAt.unixSeconds != time.unixSeconds {
                 entry.entityTag = NextcloudEntry.newEntityTag()
