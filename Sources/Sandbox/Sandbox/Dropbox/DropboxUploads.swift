@@ -247,7 +247,7 @@ struct DropboxUploads {
     }
 
     private func keep(_ session: DropboxUploadSession) throws(StorageError) {
-        try server.directory.write(session.json, to: server.directory.uploadFile(session.file))
+        try server.directory.write(entry: session, to: server.directory.uploadFile(session.file))
         server.withState { $0.dropboxUploads[session.id] = session }
     }
 
@@ -286,7 +286,7 @@ extension DropboxCommit {
 }
 
 /// An upload session: uploaded bytes that have no path until they are committed.
-struct DropboxUploadSession: Sendable {
+struct DropboxUploadSession: Codable, Sendable {
     /// Lifetime of a session, in seconds: seven days.
     static let lifeSeconds = 604_800.0
     /// Offsets and lengths of concurrent appends are multiples of this number.
@@ -310,25 +310,4 @@ struct DropboxUploadSession: Sendable {
 
     /// The name of its files in the state directory.
     var file: String { "dropbox-" + id.dropFirst("pid_upload_session:".count) }
-
-    /// The session in its stored form.
-    var json: JSONValue {
-        [
-            "id": .string(id), "account": .string(account), "isConcurrent": .bool(isConcurrent),
-            "createdAt": createdAt.json, "stored": .int(stored), "isClosed": .bool(isClosed),
-        ]
-    }
-
-    /// A session from its stored form; `nil` if it is not one of Dropbox's.
-    init?(json: JSONValue) {
-        guard let id = json["id"]?.string, id.hasPrefix("pid_upload_session:"), let account = json["account"]?.string,
-            let created = Date(json: json["createdAt"])
-        else { return nil }
-        self.id = id
-        self.account = account
-        isConcurrent = json["isConcurrent"]?.bool ?? false
-        createdAt = created
-        stored = json["stored"]?.int ?? 0
-        isClosed = json["isClosed"]?.bool ?? false
-    }
 }

@@ -78,7 +78,9 @@ struct ResumableUpload {
         if let total, !session.bytes.settle(total: total) {
             throw broken(request, "content-range-total", "the size \(total) contradicts what was announced before")
         }
-        guard session.bytes.begin() else { throw DriveError(503, "backendError", "Another request sends to this session.") }
+        guard session.bytes.begin() else {
+            throw DriveError(503, "backendError", "Another request sends to this session.")
+        }
         defer { session.bytes.end() }
         let stored = session.bytes.stored
         guard first <= stored else {
@@ -87,7 +89,8 @@ struct ResumableUpload {
                 "the upload offset is \(first) byte(s), which exceeds the already uploaded \(stored)")
         }
         let keep = effect.keepBytes.map { $0 - $0 % ContentWriter.pieceBytes }
-        let ending = try BodyPump.run(request.body, skip: stored - first, keep: keep) { piece throws(StorageError) in
+        let ending = try BodyPump.run(request.body, skip: stored - first, keep: keep) {
+            piece throws(StorageError) in
             try session.bytes.append(piece)
         }
         guard case .complete(let received) = ending, received == count else {

@@ -49,8 +49,8 @@ extension SandboxServer {
                 file.md5 = content?.checksum ?? "d41d8cd98f00b204e9800998ecf8427e"
                 file.beginRevision(sha256: content?.sha256)
             }
-            file = state.drives[account]?.put(file) ?? file
-            try directory.write(file.storedJSON, to: directory.metadataPath(account, id))
+            file.sequence = state.drives[account]?.nextSequence ?? 0
+            try state.drives[account]?.keep(file, in: directory)
             return file
         }
     }
@@ -83,8 +83,8 @@ extension SandboxServer {
                 file.md5 = content.checksum
                 file.beginRevision(sha256: content.sha256)
             }
-            file = state.drives[account]?.put(file) ?? file
-            try directory.write(file.storedJSON, to: directory.metadataPath(account, file.id))
+            file.version += 1
+            try state.drives[account]?.keep(file, in: directory)
             return file
         }
     }
@@ -101,10 +101,7 @@ extension SandboxServer {
                 }
                 return file
             }
-            for gone in state.drives[account]?.remove(file.id) ?? [] {
-                directory.remove(directory.metadataPath(account, gone))
-                directory.remove(directory.contentPath(account, gone))
-            }
+            state.drives[account]?.delete(file.id, in: directory)
         }
     }
 
@@ -127,7 +124,7 @@ extension SandboxServer {
 
     /// - Throws: ``DriveError`` 409 if a file with that ID exists or has existed.
     static func requireUnused(_ id: String, in drive: Drive) throws(DriveError) {
-        guard drive.files[id] == nil, !drive.deletedIDs.contains(id) else {
+        guard drive.entries[id] == nil, !drive.deletedIDs.contains(id) else {
             throw DriveError(409, "fileIdInUse", "A file already exists with the provided ID.")
         }
     }

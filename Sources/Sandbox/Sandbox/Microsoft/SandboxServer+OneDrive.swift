@@ -55,7 +55,8 @@ struct OneDriveChange {
         _ name: String, in parent: String, isAppFolder: Bool = false, at time: Date
     ) throws(StorageError) -> OneDriveItem {
         var folder = OneDriveItem(
-            id: drive.nextID(), name: name, parent: parent, isFolder: true, mimeType: "", at: time)
+            number: drive.nextSequence, in: drive.driveID, name: name, parent: parent, isFolder: true, mimeType: "",
+            at: time)
         folder.isAppFolder = isAppFolder
         return try keep(folder)
     }
@@ -78,7 +79,7 @@ struct OneDriveChange {
         guard drive[parent] != nil else { throw GraphError.notFound }
         guard drive.usedBytes + content.size <= quotaBytes else { throw GraphError.quotaExceeded }
         var item = OneDriveItem(
-            id: drive.nextID(), name: name, parent: parent, isFolder: false,
+            number: drive.nextSequence, in: drive.driveID, name: name, parent: parent, isFolder: false,
             mimeType: content.contentType ?? "application/octet-stream", at: time)
         try directory.move(content.path, to: directory.contentPath(drive.account, item.id))
         item.size = content.size
@@ -103,16 +104,12 @@ struct OneDriveChange {
 
     /// Stores a new or changed item.
     mutating func keep(_ item: OneDriveItem) throws(StorageError) -> OneDriveItem {
-        let kept = drive.put(item)
-        try directory.write(kept.storedJSON, to: directory.metadataPath(drive.account, kept.id))
-        return kept
+        var item = item
+        if let old = drive[item.id] { item.version = old.version + 1 }
+        try drive.keep(item, in: directory)
+        return item
     }
 
     /// Deletes an item, including the contents of a folder.
-    mutating func remove(_ id: String) {
-        for gone in drive.remove(id) {
-            directory.remove(directory.metadataPath(drive.account, gone))
-            directory.remove(directory.contentPath(drive.account, gone))
-        }
-    }
+    mutating func remove(_ id: String) { drive.delete(id, in: directory) }
 }

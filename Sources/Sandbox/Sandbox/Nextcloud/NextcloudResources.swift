@@ -85,7 +85,7 @@ struct NextcloudResources {
         let entry = try existing(path)
         guard var size = entry.size else { throw NextcloudError.methodNotAllowed }
         if server.breaks.contains(.dropLastByte) { size = max(0, size - 1) }
-        let file = server.directory.contentPath(account, entry.object)
+        let file = server.directory.contentPath(account, entry.id)
         var headers: [(name: String, value: String)] = [
             ("Content-Type", MediaType.guess(entry.name)), ("Accept-Ranges", "bytes"),
             ("Last-Modified", HTTPDate.text(entry.modifiedAt)),
