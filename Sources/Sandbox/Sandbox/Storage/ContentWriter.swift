@@ -54,8 +54,8 @@ extension QuickXorHash: ContentHash {
 }
 
 /// Writes a file's bytes as they arrive and computes their checksum and, on request, SHA-256 at the same time, in
-/// constant memory.
-struct ContentWriter: ~Copyable {
+/// constant memory. Holds no file open, so that unfinished uploads cost nothing.
+struct ContentWriter: Sendable {
     /// Chunk size for reading, hashing and writing; the number of bytes stored when a connection is lost is a multiple
     /// of it, as with Google.
     static let pieceBytes = 262_144
@@ -64,7 +64,6 @@ struct ContentWriter: ~Copyable {
     private(set) var count = 0
     private let path: String
     private let start: Int
-    private let file: RegularFile
     private var hash: any ContentHash
     private var sha256: StorableDigest?
 
@@ -72,11 +71,16 @@ struct ContentWriter: ~Copyable {
     init(
         path: String, _ checksum: ContentChecksum, from start: Int = 0, withSHA256: Bool = false
     ) throws(StorageError) {
-        file = try StorageError.translating { () throws(PosixError) in try RegularFile(path, for: .writing) }
         self.path = path
         self.start = start
         hash = checksum.empty
         sha256 = withSHA256 ? StorableDigest(.sha256) : nil
+        // Even a file without bytes exists.
+        _ = try Self.open(path)
+    }
+
+    private static func open(_ path: String) throws(StorageError) -> RegularFile {
+        try StorageError.translating { () throws(PosixError) in try RegularFile(path, for: .writing) }
     }
 
     /// Continues the file at `path` after its first `count` bytes, which are read again for the checksums. Drops what
@@ -85,13 +89,14 @@ struct ContentWriter: ~Copyable {
         path: String, _ checksum: ContentChecksum, at count: Int, withSHA256: Bool = false
     ) throws(StorageError) -> ContentWriter {
         var writer = try ContentWriter(path: path, checksum, withSHA256: withSHA256)
+        let file = try open(path)
         var piece = [UInt8](repeating: 0, count: count == 0 ? 0 : pieceBytes)
         while writer.count < count {
-            let read = try read(writer.file, &piece, at: writer.count)
+            let read = try read(file, &piece, at: writer.count)
             guard read > 0 else { throw StorageError(description: "an unfinished upload lost bytes: \(path)") }
             writer.add(piece[..<min(read, count - writer.count)])
         }
-        do { try writer.file.resize(to: count) } catch { throw StorageError(description: "\(error)") }
+        do { try file.resize(to: count) } catch { throw StorageError(description: "\(error)") }
         return writer
     }
 
@@ -104,6 +109,10 @@ struct ContentWriter: ~Copyable {
 
     /// Appends bytes.
     mutating func append(_ bytes: ArraySlice<UInt8>) throws(StorageError) {
+        guard count == 0 || RegularFile.exists(path) else {
+            throw StorageError(description: "the upload was cancelled: \(path)")
+        }
+        let file = try Self.open(path)
         do { try file.write(bytes.span, at: start + count) } catch { throw StorageError(description: "\(error)") }
         add(bytes)
     }

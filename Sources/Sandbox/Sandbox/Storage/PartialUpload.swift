@@ -7,17 +7,13 @@ final class PartialUpload: Sendable {
     let path: String
     private let checksum: ContentChecksum
     private let known: Mutex<Known>
-    private let slot = Mutex(Slot())
+    private let slot = Mutex<ContentWriter?>(nil)
 
     private struct Known {
         var stored: Int
         var total: Int?
         var isBusy = false
         var isFinished = false
-    }
-
-    private struct Slot: ~Copyable {
-        var writer: ContentWriter?
     }
 
     /// - Parameter stored: the number of bytes that an earlier sandbox has stored.
@@ -72,14 +68,12 @@ final class PartialUpload: Sendable {
     func cut(to count: Int) {
         guard known.withLock({ $0.stored != count }) else { return }
         known.withLock { $0.stored = count }
-        slot.withLock { $0.writer = nil }
+        slot.withLock { $0 = nil }
     }
 
-    /// Closes the file, and returns its content.
+    /// The bytes so far.
     func content(type: String? = nil) throws(StorageError) -> UploadedContent {
-        let content = try withWriter { writer throws(StorageError) in writer.content(type: type) }
-        slot.withLock { $0.writer = nil }
-        return content
+        try withWriter { writer throws(StorageError) in writer.content(type: type) }
     }
 
     /// Google computes all checksums of the received bytes, whether or not they are requested.
@@ -90,14 +84,14 @@ final class PartialUpload: Sendable {
         let isSmall = total.map { $0 <= StoredContent.largestWithAllChecksums } ?? false
         return try slot.withLock { slot throws(StorageError) in
             var writer: ContentWriter
-            if let open = slot.writer.take() {
-                writer = open
+            if let known = slot {
+                writer = known
             } else {
                 writer = try ContentWriter.resuming(
                     path: path, checksum, at: start, withSHA256: isSmall && checksum == .md5)
             }
             let result = try body(&writer)
-            slot.writer = consume writer
+            slot = writer
             return result
         }
     }
