@@ -78,7 +78,7 @@ public final class SandboxServer: Sendable {
                     number: number, time: time, host: request.host, method: request.method, path: request.path,
                     query: request.redactedQuery, requestBytes: request.body.receivedBytes,
                     status: response.isCut ? 0 : response.status, responseBytes: response.contentLength,
-                    isFault: effect != nil)
+                    fault: effect != nil)
             }
         }
         return response

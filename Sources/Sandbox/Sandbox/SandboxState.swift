@@ -16,6 +16,8 @@ struct SandboxState: Sendable {
     var dropboxUploads: [String: DropboxUploadSession] = [:]
     /// For each sequential session that is receiving bytes: the requests that tried to send bytes meanwhile.
     var dropboxRivals: [String: [Violation]] = [:]
+    /// Accounts whose Dropbox is being written: a namespace allows one write at a time.
+    var lockedDropboxes: Set<String> = []
     /// Addresses for one upload or one download each, by their unguessable part.
     var dropboxUploadLinks: [String: DropboxTemporaryLinks.Upload] = [:]
     var dropboxDownloadLinks: [String: DropboxTemporaryLinks.Download] = [:]
@@ -154,7 +156,7 @@ struct SandboxSettings: Sendable, Equatable {
 }
 
 /// A violation of a provider's rule by a client.
-struct Violation: Sendable {
+struct Violation: Encodable, Sendable {
     let time: Date
     let host: String
     let method: String
@@ -163,13 +165,6 @@ struct Violation: Sendable {
     let rule: String
     /// A description of the mistake, for people.
     let message: String
-
-    var json: JSONValue {
-        [
-            "time": time.json, "host": .string(host), "method": .string(method), "path": .string(path),
-            "rule": .string(rule), "message": .string(message),
-        ]
-    }
 }
 
 /// The newest ``capacity`` requests to the providers.
@@ -177,7 +172,7 @@ struct RequestLog: Sendable {
     static let capacity = 20_000
 
     /// One request and its outcome.
-    struct Entry: Sendable {
+    struct Entry: Encodable, Sendable {
         let number: Int
         let time: Date
         let host: String
@@ -187,15 +182,8 @@ struct RequestLog: Sendable {
         let requestBytes: Int
         let status: Int
         let responseBytes: Int
-        let isFault: Bool
-
-        var json: JSONValue {
-            [
-                "number": .int(number), "time": time.json, "host": .string(host), "method": .string(method),
-                "path": .string(path), "query": .string(query), "requestBytes": .int(requestBytes),
-                "status": .int(status), "responseBytes": .int(responseBytes), "fault": .bool(isFault),
-            ]
-        }
+        /// Whether a fault rule applied.
+        let fault: Bool
     }
 
     /// The number of the newest entry; the first is 1.

@@ -5,15 +5,6 @@ import Testing
 
 @Suite("Files in Drive")
 struct DriveFileTests {
-    @Test("Names are not unique: two folders can have the same name")
-    func duplicates() throws {
-        let user = try DriveUser(try TestSandbox())
-        let metadata: JSONValue = ["name": "Images", "mimeType": .string(DriveFile.folderType)]
-
-        #expect(try user.create(metadata) != user.create(metadata))
-        #expect(try user.search("name = 'Images'") == ["Images", "Images"])
-    }
-
     @Test("An app sees its own files, but neither the user's own files nor those of other apps")
     func visibility() throws {
         let user = try DriveUser(try TestSandbox())

@@ -163,17 +163,6 @@ struct DropboxTests {
         #expect(account.accessTokens.map(\.refreshToken) == [nil, granted])
     }
 
-    @Test("Routes belong to their hosts")
-    func hosts() throws {
-        let user = try DropboxUser(TestSandbox())
-
-        let wrong = user.sandbox.send(
-            "POST", "content.dropboxapi.com/2/files/get_metadata", token: user.token, json: ["path": "/a"])
-
-        #expect(wrong.status == 404)
-        #expect(try user.sandbox.violations() == ["wrong-host"])
-    }
-
     @Test(
         "Requests that do not have Dropbox's form are rejected and recorded",
         arguments: [
@@ -210,16 +199,6 @@ struct DropboxTests {
         #expect(expired.status == 401 && revoked.status == 401)
         #expect(try DropboxUser.tags(expired) == ["expired_access_token"])
         #expect(try DropboxUser.tags(revoked) == ["invalid_access_token"])
-    }
-
-    @Test("Any account can be queried with any token, but a token belongs to one account")
-    func accounts() throws {
-        let sandbox = try TestSandbox()
-        let (alice, bob) = (try DropboxUser(sandbox), try DropboxUser(sandbox))
-
-        #expect(
-            try alice.call("users/get_account", ["account_id": .string(bob.id)]).json()["account_id"]?.string == bob.id)
-        #expect(try alice.call("users/get_current_account", .null).json()["account_id"]?.string == alice.id)
     }
 
     @Test("A session reports its offset, and ends with a file; it expires after seven days")

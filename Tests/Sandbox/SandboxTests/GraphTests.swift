@@ -318,16 +318,6 @@ struct MicrosoftOAuthTests {
         #expect(revoked["error"]?.string == "invalid_grant" && revoked["error_codes"]?.array == [50173])
     }
 
-    @Test("A wrong secret is rejected with Microsoft's error, and recorded")
-    func wrongSecret() throws {
-        let user = try GraphUser()
-        let code = ["grant_type": "authorization_code", "code": "x", "redirect_uri": "http://localhost"]
-        let reply = user.token(code, secret: "wrong")
-        #expect(reply.status == 401)
-        #expect(try reply.json()["error_codes"]?.array == [7_000_215])
-        #expect(try user.sandbox.violations() == ["client-secret"])
-    }
-
     @Test("A malformed refresh token is reported before a wrong secret")
     func malformedRefreshToken() throws {
         let user = try GraphUser()

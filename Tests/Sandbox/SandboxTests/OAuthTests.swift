@@ -53,18 +53,6 @@ struct OAuthTests {
         #expect(try sandbox.violations() == [])
     }
 
-    @Test("A wrong client secret is invalid_client, and recorded")
-    func wrongSecret() throws {
-        let sandbox = try TestSandbox()
-        let code = try #require(try sandbox.account()["authorizationCode"]?.string)
-
-        let response = exchange(sandbox, code, ["client_secret": "guess"])
-
-        #expect(response.status == 401)
-        #expect(try response.json()["error"] == "invalid_client")
-        #expect(try sandbox.violations() == ["client-secret"])
-    }
-
     @Test("A token expires after 3,599 seconds of the providers' clock, and a refresh returns a new one")
     func expiry() throws {
         let sandbox = try TestSandbox()

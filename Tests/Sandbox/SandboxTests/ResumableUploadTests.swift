@@ -84,14 +84,6 @@ struct ResumableUploadTests {
             ])
     }
 
-    @Test("With --break, any chunk is accepted; checks must detect this")
-    func anyChunk() throws {
-        let user = try DriveUser(try TestSandbox(breaks: [.acceptAnyChunk]))
-        let url = try user.startUpload(["name": "a"])
-
-        #expect(user.put(url, "bytes 0-99/*", bytes(100)).status == 308)
-    }
-
     @Test("After a lost connection, whole pieces of 256 KiB are stored, and the upload continues")
     func cut() throws {
         let user = try DriveUser(try TestSandbox())

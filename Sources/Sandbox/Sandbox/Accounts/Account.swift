@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// A provider that the sandbox can emulate.
-public enum Provider: String, Sendable, CaseIterable {
+public enum Provider: String, Codable, Sendable, CaseIterable {
     case google, facebook, dropbox, microsoft, apple
     /// A Nextcloud.
     case webdav
@@ -9,12 +9,12 @@ public enum Provider: String, Sendable, CaseIterable {
 
 /// The requester of a token: an app on a device, the app maker's server, or a program whose user signed in with a
 /// browser.
-enum TokenHolder: String, Sendable {
+enum TokenHolder: String, Codable, Sendable {
     case device, server, program
 }
 
 /// An access token and its permissions.
-struct AccessToken: Sendable {
+struct AccessToken: Codable, Sendable {
     let value: String
     let holder: TokenHolder
     /// The client ID or app ID for which it was issued.
@@ -30,7 +30,7 @@ struct AccessToken: Sendable {
 }
 
 /// A refresh token.
-struct RefreshToken: Sendable {
+struct RefreshToken: Codable, Sendable {
     let value: String
     let clientID: String
     let holder: TokenHolder
@@ -42,7 +42,7 @@ struct RefreshToken: Sendable {
 }
 
 /// An authorization code: works once, for ten minutes.
-struct AuthorizationCode: Sendable {
+struct AuthorizationCode: Codable, Sendable {
     /// Lifetime of a code; Google states no figure, RFC 6749, section 4.1.2, recommends at most ten minutes.
     static let lifeSeconds = 600.0
     let value: String
@@ -62,7 +62,7 @@ struct AuthorizationCode: Sendable {
 }
 
 /// One person's account at one provider.
-struct Account: Sendable {
+struct Account: Codable, Sendable {
     /// The provider's own user ID, unique among all accounts of the sandbox.
     let id: String
     let provider: Provider
@@ -86,6 +86,13 @@ struct Account: Sendable {
     var accessTokens: [AccessToken] = []
     var refreshTokens: [RefreshToken] = []
     var codes: [AuthorizationCode] = []
+
+    private enum CodingKeys: String, CodingKey {
+        case id, provider, name, email, createdAt, audience, scopes, tokenType, quotaBytes, hasConsented
+        case acceptsIDTokenAssertions = "idTokenAssertions"
+        case oneDriveState = "oneDrive"
+        case accessTokens, refreshTokens, codes
+    }
 
     static let organisationTokenType = "WORK"
     /// Microsoft: whether it belongs to an organization; their drives differ from personal ones.
@@ -142,103 +149,6 @@ struct Account: Sendable {
         for index in refreshTokens.indices where refreshTokens[index].value == token.refreshToken {
             refreshTokens[index].isRevoked = true
         }
-    }
-}
-
-extension Account {
-    /// The account in its stored form.
-    var json: JSONValue {
-        [
-            "id": .string(id), "provider": .string(provider.rawValue), "name": .string(name), "email": .string(email),
-            "createdAt": createdAt.json, "audience": .string(audience),
-            "scopes": .array(scopes.map { .string($0) }), "tokenType": .string(tokenType),
-            "idTokenAssertions": .bool(acceptsIDTokenAssertions),
-            "oneDrive": .string(oneDriveState.rawValue), "quotaBytes": .int(quotaBytes),
-            "hasConsented": .bool(hasConsented),
-            "accessTokens": .array(
-                accessTokens.map {
-                    [
-                        "value": .string($0.value), "holder": .string($0.holder.rawValue),
-                        "audience": .string($0.audience), "issuedAt": $0.issuedAt.json,
-                        "expiresAt": $0.expiresAt.json, "isRevoked": .bool($0.isRevoked),
-                        "scopes": $0.scopes.map { .array($0.map { .string($0) }) } ?? .null,
-                        "refreshToken": .string($0.refreshToken) ?? .null,
-                    ]
-                }),
-            "refreshTokens": .array(
-                refreshTokens.map {
-                    [
-                        "value": .string($0.value), "clientID": .string($0.clientID),
-                        "holder": .string($0.holder.rawValue), "isRevoked": .bool($0.isRevoked),
-                        "predecessor": .string($0.predecessor) ?? .null,
-                        "scopes": $0.scopes.map { .array($0.map { .string($0) }) } ?? .null,
-                    ]
-                }),
-            "codes": .array(
-                codes.map { code in
-                    var json: JSONObject = [
-                        "value": .string(code.value), "clientID": .string(code.clientID),
-                        "expiresAt": code.expiresAt.json, "promptsConsent": .bool(code.promptsConsent),
-                        "isUsed": .bool(code.isUsed),
-                    ]
-                    json["challenge"] = .string(code.challenge?.value)
-                    json["challengeMethod"] = .string(code.challenge?.method.rawValue)
-                    json["scopes"] = code.scopes.map { .array($0.map { .string($0) }) }
-                    json["isOffline"] = .bool(code.isOffline)
-                    json["redirect"] = .string(code.redirect)
-                    return .object(json)
-                }),
-        ]
-    }
-
-    /// An account from its stored form; `nil` if a member is missing.
-    init?(json: JSONValue) {
-        guard let id = json["id"]?.string, let provider = json["provider"]?.string.flatMap(Provider.init(rawValue:)),
-            let name = json["name"]?.string, let email = json["email"]?.string,
-            let createdAt = Date(json: json["createdAt"]), let audience = json["audience"]?.string
-        else { return nil }
-        self.init(
-            id: id, provider: provider, name: name, email: email, createdAt: createdAt, audience: audience,
-            scopes: json["scopes"]?.array?.compactMap(\.string) ?? [], tokenType: json["tokenType"]?.string ?? "USER",
-            acceptsIDTokenAssertions: json["idTokenAssertions"]?.bool ?? false,
-            oneDriveState: json["oneDrive"]?.string.flatMap(OneDriveState.init(rawValue:)) ?? .ready,
-            quotaBytes: json["quotaBytes"]?.int ?? 0, hasConsented: json["hasConsented"]?.bool ?? false)
-        accessTokens = (json["accessTokens"]?.array ?? []).compactMap { token in
-            guard let value = token["value"]?.string, let audience = token["audience"]?.string,
-                let holder = token["holder"]?.string.flatMap(TokenHolder.init(rawValue:)),
-                let issuedAt = Date(json: token["issuedAt"]), let expiresAt = Date(json: token["expiresAt"])
-            else { return nil }
-            return AccessToken(
-                value: value, holder: holder, audience: audience, issuedAt: issuedAt, expiresAt: expiresAt,
-                isRevoked: token["isRevoked"]?.bool ?? false,
-                scopes: token["scopes"]?.array?.compactMap(\.string), refreshToken: token["refreshToken"]?.string)
-        }
-        refreshTokens = (json["refreshTokens"]?.array ?? []).compactMap { token in
-            guard let value = token["value"]?.string, let clientID = token["clientID"]?.string,
-                let holder = token["holder"]?.string.flatMap(TokenHolder.init(rawValue:))
-            else { return nil }
-            return RefreshToken(
-                value: value, clientID: clientID, holder: holder, isRevoked: token["isRevoked"]?.bool ?? false,
-                scopes: token["scopes"]?.array?.compactMap(\.string), predecessor: token["predecessor"]?.string)
-        }
-        codes = (json["codes"]?.array ?? []).compactMap { code in
-            guard let value = code["value"]?.string, let clientID = code["clientID"]?.string,
-                let expiresAt = Date(json: code["expiresAt"])
-            else { return nil }
-            return AuthorizationCode(
-                value: value, clientID: clientID, expiresAt: expiresAt,
-                promptsConsent: code["promptsConsent"]?.bool ?? false, challenge: CodeChallenge(json: code),
-                redirect: code["redirect"]?.string, scopes: code["scopes"]?.array?.compactMap(\.string),
-                isOffline: code["isOffline"]?.bool ?? true, isUsed: code["isUsed"]?.bool ?? false)
-        }
-    }
-}
-
-extension CodeChallenge {
-    /// The challenge among the members of a stored code.
-    fileprivate init?(json code: JSONValue) {
-        guard let value = code["challenge"]?.string else { return nil }
-        self.init(value, method: code["challengeMethod"]?.string.flatMap(Method.init(rawValue:)) ?? .s256)
     }
 }
 

@@ -113,25 +113,10 @@ extension SandboxServer {
                 RefreshToken(value: DropboxOAuth.refreshTokenText(), clientID: account.audience, holder: .server))
         }
         try directory.makeFolders(of: account.id)
-        let drive = account.provider == .google ? Drive(account: account.id, madeAt: time) : nil
-        let oneDrive = account.provider == .microsoft ? OneDrive(account: account.id, madeAt: time) : nil
         let made = account
         try withState { state throws(StorageError) in
-            try directory.write(made.json, to: directory.accountFile(made.id))
-            if let drive {
-                for file in drive.files.values {
-                    try directory.write(file.storedJSON, to: directory.metadataPath(made.id, file.id))
-                }
-                state.drives[made.id] = drive
-            }
-            if let oneDrive {
-                for item in oneDrive.items.values {
-                    try directory.write(item.storedJSON, to: directory.metadataPath(made.id, item.id))
-                }
-                state.oneDrives[made.id] = oneDrive
-            }
-            if made.provider == .webdav { try state.restoreNextcloud(of: made.id, in: directory) }
-            if made.provider == .dropbox { state.dropboxes[made.id] = DropboxFolder(account: made.id) }
+            try directory.write(entry: made, to: directory.accountFile(made.id))
+            try state.openStorage(of: made, in: directory, at: time)
             state.put(made)
         }
         return made
@@ -144,7 +129,7 @@ extension SandboxServer {
         try withState { state throws(StorageError) in
             guard var account = state.accounts[id] else { throw StorageError(description: "account \(id) is gone") }
             change(&account)
-            try directory.write(account.json, to: directory.accountFile(id))
+            try directory.write(entry: account, to: directory.accountFile(id))
             state.put(account)
             return account
         }
@@ -157,7 +142,7 @@ extension SandboxServer {
         return try withState { state throws(StorageError) -> Account? in
             guard var account = state.accounts[id] else { return nil }
             if account.signInIfNeeded(at: time, keys: keys) {
-                try directory.write(account.json, to: directory.accountFile(id))
+                try directory.write(entry: account, to: directory.accountFile(id))
                 state.put(account)
             }
             return account
@@ -185,41 +170,36 @@ extension SandboxState {
         if let json = directory.readJSON(directory.settingsPath) { settings.merge(json) }
         var restored: [Account] = []
         for name in try directory.names(in: "accounts") {
-            guard let json = directory.readJSON(directory.accountFile(name)), let account = Account(json: json) else {
-                continue
-            }
+            guard let account = directory.read(Account.self, directory.accountFile(name)) else { continue }
             restored.append(account)
-            if account.provider == .microsoft {
-                oneDrives[name] = OneDrive(
-                    account: name,
-                    items: try directory.names(in: "accounts/\(name)/metadata", suffix: ".json").compactMap { object in
-                        directory.readJSON(directory.metadataPath(name, object)).flatMap(OneDriveItem.init)
-                    })
-            }
-            if account.provider == .webdav { try restoreNextcloud(of: name, in: directory) }
-            if account.provider == .dropbox {
-                dropboxes[name] = DropboxFolder(account: name, entries: try Self.entries(of: name, in: directory))
-            }
-            guard account.provider == .google else { continue }
-            var files: [DriveFile] = []
-            for object in try directory.names(in: "accounts/\(name)/metadata", suffix: ".json") {
-                if let json = directory.readJSON(directory.metadataPath(name, object)), let file = DriveFile(json: json)
-                {
-                    files.append(file)
-                }
-            }
-            drives[name] = Drive(account: name, files: files)
+            try openStorage(of: account, in: directory, at: Date())
         }
         for account in restored.sorted(by: { $0.createdAt < $1.createdAt }) { put(account) }
         for name in try directory.names(in: "uploads", suffix: ".json") {
-            guard let json = directory.readJSON(directory.uploadFile(name)) else { continue }
-            if let session = DropboxUploadSession(json: json) {
+            let path = directory.uploadFile(name)
+            if let session = directory.read(DropboxUploadSession.self, path) {
                 dropboxUploads[session.id] = session
-            } else if let upload = UploadSession(
-                id: name, json: json, partBytes: directory.size(directory.uploadPath(name)))
-            {
-                uploads[name] = upload
+            } else if let json = directory.readJSON(path) {
+                uploads[name] = UploadSession(id: name, json: json, in: directory)
             }
+        }
+    }
+
+    /// Restores an account's files from disk; a new account has only its root.
+    fileprivate mutating func openStorage(
+        of account: Account, in directory: StateDirectory, at time: Date
+    ) throws(StorageError) {
+        let id = account.id
+        switch account.provider {
+        case .google: drives[id] = try Drive(of: id, in: directory) { .root(at: time) }
+        case .microsoft: oneDrives[id] = try OneDrive(of: id, in: directory) { .root(at: time) }
+        case .dropbox: dropboxes[id] = try DropboxFolder(of: id, in: directory)
+        case .webdav:
+            let next = nextcloudFileID + 1
+            let files = try NextcloudFiles(of: id, in: directory) { NextcloudEntry(fileID: next, path: "", at: time) }
+            nextcloudFileID = max(nextcloudFileID, files.nextSequence - 1)
+            nextclouds[id] = files
+        case .facebook, .apple: break
         }
     }
 }

@@ -151,7 +151,7 @@ struct LoopbackAddress: Equatable {
 
 /// The challenge with which a code was requested; the client that redeems the code must answer it (RFC 7636, section
 /// 4.2).
-struct CodeChallenge: Sendable, Equatable {
+struct CodeChallenge: Codable, Sendable, Equatable {
     /// How the challenge is derived from the verifier.
     enum Method: String, Sendable {
         case plain
@@ -170,6 +170,19 @@ struct CodeChallenge: Sendable, Equatable {
     init(of verifier: String) {
         let digest = IncrementalDigest.digest(of: Array(verifier.utf8), .sha256)
         self.init(digest.base64URL, method: .s256)
+    }
+
+    /// The stored form of a plain challenge begins with this; a challenge itself contains no colon.
+    private static let plainMark = "plain:"
+
+    init(from decoder: any Decoder) throws {
+        let text = try String(from: decoder)
+        let isPlain = text.hasPrefix(Self.plainMark)
+        self.init(isPlain ? String(text.dropFirst(Self.plainMark.count)) : text, method: isPlain ? .plain : .s256)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try ((method == .plain ? Self.plainMark : "") + value).encode(to: encoder)
     }
 
     /// Whether `verifier` is the secret for the challenge.

@@ -72,11 +72,11 @@ struct ControlInterface {
             return SandboxResponse(204)
         case ("GET", "requests", 2): return try requests(request)
         case ("GET", "tokens", 2):
-            return SandboxResponse(200, json: .array(server.issuedTokens.sorted().map { .string($0) }))
+            return try SandboxResponse(200, entries: server.issuedTokens.sorted())
         case (_, "backends", 2): return try BackendControl(server: server).respond(to: request)
         case (_, "pushes", 2), (_, "push-tokens", 2): return try PushControl(server: server).respond(to: request)
         case ("GET", "violations", 2):
-            return SandboxResponse(200, json: .array(server.withState { $0.violations }.map(\.json)))
+            return try SandboxResponse(200, entries: server.withState { $0.violations })
         case ("DELETE", "violations", 2):
             server.withState { $0.violations = [] }
             return SandboxResponse(204)
@@ -122,8 +122,9 @@ struct ControlInterface {
         let since = request.query["since"].map { Int($0) } ?? 0
         guard let since, since >= 0 else { throw ControlError.badRequest("since must be an integer from 0") }
         let (entries, last) = server.withState { ($0.log.since(since), $0.log.last) }
-        return SandboxResponse(
-            200, json: .array(entries.map(\.json)), headers: [("X-Sandbox-Last-Request", String(last))])
+        var response = try SandboxResponse(200, entries: entries)
+        response.headers.append(("X-Sandbox-Last-Request", String(last)))
+        return response
     }
 
     private func clock() -> SandboxResponse {

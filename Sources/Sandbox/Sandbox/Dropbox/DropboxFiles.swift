@@ -85,13 +85,13 @@ struct DropboxFiles {
         if !path.isEmpty {
             let entry = try Self.entry(path, of: caller.account.id, server, wrapper: "path")
             guard entry.isFolder else { throw DropboxError.path(["not_folder"]) }
-            path = entry.path
+            path = entry.address
         }
         let limit = argument["limit"]?.int ?? 500
         guard (1...2_000).contains(limit) else {
             throw DropboxArgument.failure("files/list_folder", "limit: must be 1 to 2000")
         }
-        return page(
+        return try page(
             DropboxCursor(path: path, isRecursive: argument.bool("recursive"), limit: limit, offset: 0), caller)
     }
 
@@ -99,10 +99,10 @@ struct DropboxFiles {
         let caller = try DropboxCaller(request, scope: "files.metadata.read", server: server)
         let argument = try DropboxArgument(request, .rpc, members: ["cursor"], server: server)
         guard let cursor = DropboxCursor(try argument.text("cursor")) else { throw DropboxError.route(["reset"]) }
-        return page(cursor, caller)
+        return try page(cursor, caller)
     }
 
-    private func page(_ cursor: DropboxCursor, _ caller: DropboxCaller) -> SandboxResponse {
+    private func page(_ cursor: DropboxCursor, _ caller: DropboxCaller) throws -> SandboxResponse {
         let all = server.withState {
             $0.dropboxes[caller.account.id]?.entries(below: cursor.path, isRecursive: cursor.isRecursive) ?? []
         }.filter { Self.isKnown($0, to: server) }
@@ -111,7 +111,7 @@ struct DropboxFiles {
         next.offset += page.count
         return .dropbox([
             "entries": .array(page.map { .object(Self.shown($0, by: server).metadata()) }),
-            "cursor": .string(next.text), "has_more": .bool(next.offset < all.count),
+            "cursor": .string(try next.text), "has_more": .bool(next.offset < all.count),
         ])
     }
 
@@ -151,7 +151,7 @@ struct DropboxFiles {
                 if let existing = state.dropboxes[account]?[target], existing.id != entry.id {
                     throw DropboxError.route(["to", "conflict", existing.isFolder ? "folder" : "file"])
                 }
-                let below = state.dropboxes[account]?.entries(below: entry.path, isRecursive: true) ?? []
+                let below = state.dropboxes[account]?.entries(below: entry.address, isRecursive: true) ?? []
                 try server.makeFolders(
                     above: target, in: account, &state, .route(["to", "conflict", "file_ancestor"]), at: time)
                 for var inner in below where entry.isFolder {
@@ -224,33 +224,23 @@ struct DropboxJob: Sendable {
 }
 
 /// The position at which the listing of a folder continues.
-struct DropboxCursor: Equatable {
+struct DropboxCursor: Codable {
+    /// The folder's path in lower case.
     let path: String
     let isRecursive: Bool
     let limit: Int
     var offset: Int
+}
 
-    init(path: String, isRecursive: Bool, limit: Int, offset: Int) {
-        self.path = path
-        self.isRecursive = isRecursive
-        self.limit = limit
-        self.offset = offset
-    }
-
+extension DropboxCursor {
     /// The cursor as text; opaque to clients.
-    var text: String {
-        let json: JSONValue = [
-            "path": .string(path), "recursive": .bool(isRecursive), "limit": .int(limit), "offset": .int(offset),
-        ]
-        return Data(json.bytes()).base64EncodedString()
-    }
+    var text: String { get throws { Data(try EntryJSON.bytes(of: self)).base64EncodedString() } }
 
     init?(_ text: String) {
-        guard let data = Data(base64Encoded: text), let json = try? JSONValue(parsing: [UInt8](data)),
-            let path = json["path"]?.string, let isRecursive = json["recursive"]?.bool,
-            let limit = json["limit"]?.int, let offset = json["offset"]?.int
+        guard let data = Data(base64Encoded: text),
+            let cursor = try? EntryJSON.entry(DropboxCursor.self, from: [UInt8](data))
         else { return nil }
-        self.init(path: path, isRecursive: isRecursive, limit: limit, offset: offset)
+        self = cursor
     }
 }
 

@@ -1,27 +1,9 @@
 import FoundationEssentials
 
-/// One user's files in the app's folder, which is all that the app can see.
-struct DropboxFolder: Sendable {
-    let account: String
-    private(set) var entries: [String: DropboxEntry] = [:]
-    /// IDs by lower-case path.
-    private var paths: [String: String] = [:]
-    private(set) var usedBytes = 0
-    private var nextSequence = 1
-    /// Whether a write is in progress: the namespace allows one at a time.
-    var isLocked = false
+/// One user's files in the app's folder, which is all that the app can see; letter case is ignored.
+typealias DropboxFolder = FileTree<DropboxEntry>
 
-    /// A folder from its stored form.
-    init(account: String, entries stored: [DropboxEntry] = []) {
-        self.account = account
-        for entry in stored.sorted(by: { $0.sequence < $1.sequence }) {
-            entries[entry.id] = entry
-            paths[entry.pathLower] = entry.id
-            usedBytes += entry.size ?? 0
-            nextSequence = entry.sequence + 1
-        }
-    }
-
+extension DropboxFolder {
     /// The entry that `path` names: a path, an ID or a revision.
     subscript(_ path: String) -> DropboxEntry? {
         if path.hasPrefix("id:") {
@@ -30,47 +12,7 @@ struct DropboxFolder: Sendable {
             return entries[String(path[..<slash])].flatMap { self[$0.path + path[slash...]] }
         }
         if path.hasPrefix("rev:") { return entries.values.first { "rev:" + $0.revision == path } }
-        return paths[path.lowercased()].flatMap { entries[$0] }
-    }
-
-    /// The entries below a folder, by path; only its direct members unless `isRecursive`.
-    func entries(below folder: String, isRecursive: Bool) -> [DropboxEntry] {
-        let prefix = folder.lowercased() + "/"
-        return entries.values.filter { entry in
-            entry.pathLower.hasPrefix(prefix)
-                && (isRecursive || !entry.pathLower.dropFirst(prefix.count).contains("/"))
-        }.sorted { $0.pathLower < $1.pathLower }
-    }
-
-    /// Adds or replaces an entry.
-    /// - Returns: the stored entry.
-    @discardableResult
-    mutating func put(_ entry: DropboxEntry) -> DropboxEntry {
-        var entry = entry
-        if let old = entries[entry.id] {
-            usedBytes -= old.size ?? 0
-            paths[old.pathLower] = nil
-        } else {
-            entry.sequence = nextSequence
-            nextSequence += 1
-        }
-        usedBytes += entry.size ?? 0
-        entries[entry.id] = entry
-        paths[entry.pathLower] = entry.id
-        return entry
-    }
-
-    /// Removes an entry, or a folder with its contents.
-    /// - Returns: all removed entries.
-    mutating func remove(_ id: String) -> [DropboxEntry] {
-        guard let entry = entries[id] else { return [] }
-        let gone = [entry] + (entry.isFolder ? entries(below: entry.path, isRecursive: true) : [])
-        for one in gone {
-            entries[one.id] = nil
-            paths[one.pathLower] = nil
-            usedBytes -= one.size ?? 0
-        }
-        return gone
+        return entry(at: path.lowercased())
     }
 
     /// The first free name like `path`: `/name (1).txt`.
@@ -88,12 +30,11 @@ struct DropboxFolder: Sendable {
 }
 
 /// A file or folder in the app's folder.
-struct DropboxEntry: Sendable {
+struct DropboxEntry: PathEntry {
     /// `id:` and 22 characters; unchanged when the entry is moved or its contents change.
     let id: String
-    /// Its path, with the original letter case: `/Folder/name.txt`.
+    /// With the original letter case.
     var path: String
-    /// Size in bytes; `nil` for folders.
     var size: Int?
     /// Dropbox's content hash in lower-case hexadecimal; `nil` for folders.
     var contentHash: String?
@@ -104,12 +45,10 @@ struct DropboxEntry: Sendable {
     /// Order of creation within the account.
     var sequence = 0
 
-    var isFolder: Bool { size == nil }
     /// The path in lower case, since letter case is ignored in comparisons.
-    var pathLower: String { path.lowercased() }
-    var name: String { String(path.split(separator: "/").last ?? "") }
-    /// The path of its folder; empty for the root.
-    var folder: String { String(path.dropLast(name.count + 1)) }
+    var address: String { path.lowercased() }
+    var checksum: String? { contentHash }
+    var modifiedAt: Date { serverModifiedAt }
 
     /// A new entry.
     init(path: String, at time: Date) {
@@ -124,7 +63,7 @@ struct DropboxEntry: Sendable {
         var json: JSONObject = [:]
         if isTagged { json[".tag"] = isFolder ? "folder" : "file" }
         json["name"] = .string(name)
-        json["path_lower"] = .string(pathLower)
+        json["path_lower"] = .string(address)
         json["path_display"] = .string(path)
         json["id"] = .string(id)
         guard let size else { return json }
@@ -145,35 +84,6 @@ struct DropboxEntry: Sendable {
 
     private static func seconds(_ date: Date) -> String { date.formatted(Date.ISO8601FormatStyle()) }
 
-    // MARK: On disk
-
-    /// The entry in its stored form.
-    var storedJSON: JSONValue {
-        var json: JSONObject = [
-            "id": .string(id), "path": .string(path), "revision": .string(revision),
-            "clientModifiedAt": clientModifiedAt.json, "serverModifiedAt": serverModifiedAt.json,
-            "sequence": .int(sequence),
-        ]
-        json["size"] = .int(size)
-        json["contentHash"] = .string(contentHash)
-        return .object(json)
-    }
-
-    /// An entry from its stored form; `nil` if a member is missing.
-    init?(json: JSONValue) {
-        guard let id = json["id"]?.string, let path = json["path"]?.string,
-            let clientModified = Date(json: json["clientModifiedAt"]),
-            let serverModified = Date(json: json["serverModifiedAt"])
-        else { return nil }
-        self.id = id
-        self.path = path
-        clientModifiedAt = clientModified
-        serverModifiedAt = serverModified
-        revision = json["revision"]?.string ?? ""
-        size = json["size"]?.int
-        contentHash = json["contentHash"]?.string
-        sequence = json["sequence"]?.int ?? 0
-    }
 }
 
 /// How to write a file (`CommitInfo`).
@@ -192,14 +102,6 @@ struct DropboxCommit: Sendable {
     var clientModifiedAt: Date?
 }
 
-/// Uploaded bytes, not yet a file's content.
-struct DropboxContent: Sendable {
-    /// Their current location.
-    let file: String
-    let size: Int
-    let contentHash: String
-}
-
 extension SandboxServer {
     /// Claims an account's namespace for a write; of two concurrent writes, one must retry.
     /// - Throws: `busy`.
@@ -207,12 +109,11 @@ extension SandboxServer {
         _ account: String, orThrow busy: DropboxError, _ body: () throws -> Result
     ) throws -> Result {
         let (isClaimed, milliseconds) = withState { state in
-            let isFree = state.dropboxes[account]?.isLocked == false
-            if isFree { state.dropboxes[account]?.isLocked = true }
+            let isFree = state.dropboxes[account] != nil && state.lockedDropboxes.insert(account).inserted
             return (isFree, state.settings.dropboxWriteMilliseconds)
         }
         guard isClaimed else { throw busy }
-        defer { withState { $0.dropboxes[account]?.isLocked = false } }
+        defer { _ = withState { $0.lockedDropboxes.remove(account) } }
         if milliseconds > 0 { pause(milliseconds) }
         return try body()
     }
@@ -223,7 +124,7 @@ extension SandboxServer {
     /// ID.
     /// - Parameter inUpload: how the route wraps its errors.
     func commit(
-        _ commit: DropboxCommit, _ content: DropboxContent, to account: String, inUpload: Bool
+        _ commit: DropboxCommit, _ content: UploadedContent, to account: String, inUpload: Bool
     ) throws -> DropboxEntry {
         func failure(_ reason: [DropboxError.Tag]) -> DropboxError { .path(reason, inUpload: inUpload) }
         if let reason = Self.objection(to: commit.path) { throw failure([reason]) }
@@ -233,8 +134,8 @@ extension SandboxServer {
             var path = commit.path
             let existing = folder[path]
             if let existing {
-                if existing.contentHash == content.contentHash, !commit.isStrict {
-                    directory.remove(content.file)
+                if existing.contentHash == content.checksum, !commit.isStrict {
+                    directory.remove(content.path)
                     return existing
                 }
                 let mayReplace =
@@ -255,9 +156,9 @@ extension SandboxServer {
                 throw failure(["insufficient_space"])
             }
             try makeFolders(above: path, in: account, &state, failure(["conflict", "file_ancestor"]), at: time)
-            try directory.move(content.file, to: directory.contentPath(account, entry.id))
+            try directory.move(content.path, to: directory.contentPath(account, entry.id))
             entry.size = content.size
-            entry.contentHash = content.contentHash
+            entry.contentHash = content.checksum
             entry.revision = DropboxEntry.newRevision()
             entry.serverModifiedAt = time
             entry.clientModifiedAt = commit.clientModifiedAt ?? time
@@ -284,19 +185,17 @@ extension SandboxServer {
     func keep(
         _ entry: DropboxEntry, in account: String, _ state: inout SandboxState
     ) throws(StorageError) -> DropboxEntry {
-        let kept = state.dropboxes[account]?.put(entry) ?? entry
-        try directory.write(kept.storedJSON, to: directory.metadataPath(account, kept.id))
-        return kept
+        var entry = entry
+        if state.dropboxes[account]?.entries[entry.id] == nil {
+            entry.sequence = state.dropboxes[account]?.nextSequence ?? 0
+        }
+        try state.dropboxes[account]?.keep(entry, in: directory)
+        return entry
     }
 
     /// Removes an entry, including the contents of a folder.
     func removeDropboxEntry(_ id: String, of account: String) {
-        withState { state in
-            for gone in state.dropboxes[account]?.remove(id) ?? [] {
-                directory.remove(directory.metadataPath(account, gone.id))
-                directory.remove(directory.contentPath(account, gone.id))
-            }
-        }
+        withState { $0.dropboxes[account]?.delete(id, in: directory) }
     }
 
     /// The reason why a path cannot be written; `nil` if it can.
@@ -311,14 +210,5 @@ extension SandboxServer {
             if name == "." || name == ".." { return "disallowed_name" }
         }
         return nil
-    }
-}
-
-extension SandboxState {
-    /// The entries of an account's folder from their stored form.
-    static func entries(of account: String, in directory: StateDirectory) throws(StorageError) -> [DropboxEntry] {
-        try directory.names(in: "accounts/\(account)/metadata", suffix: ".json").compactMap { name in
-            directory.readJSON(directory.metadataPath(account, name)).flatMap(DropboxEntry.init(json:))
-        }
     }
 }

@@ -2,7 +2,7 @@ import FoundationEssentials
 import OpenSSLCrypto
 
 /// Dropbox's OAuth 2 token route ("OAuth Guide"): codes, with or without PKCE, and refresh tokens that do not rotate.
-struct DropboxOAuth {
+struct DropboxOAuth: TokenRoute {
     /// Lifetime of an access token, in seconds; the token route reports this number.
     static let accessTokenSeconds = 14_400.0
     let server: SandboxServer
@@ -44,55 +44,31 @@ struct DropboxOAuth {
             challenge: verifier.map(CodeChallenge.init(of:)), redirect: redirect)
     }
 
-    /// `POST /oauth2/token`.
-    func token(_ request: SandboxRequest) throws -> SandboxResponse {
-        do {
-            guard request.method == "POST", let form = try request.readForm() else {
-                server.note(request, "token-form", "the token route requires a POST of a form")
-                throw OAuthError(400, "invalid_request", "The request parameters are not a form")
-            }
-            let client = try authenticate(request, form)
-            switch form["grant_type"] {
-            case "authorization_code": return try exchange(request, form, client)
-            case "refresh_token": return try refresh(request, form, client)
-            case let type:
-                server.note(request, "grant-type", "grant_type is \(type ?? "missing")")
-                throw OAuthError(
-                    400, "unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
-            }
-        } catch let error as OAuthError {
-            return .dropbox(
-                ["error": .string(error.code), "error_description": .string(error.text)], status: error.status)
-        }
-    }
+    // MARK: Token route
 
-    /// The calling app, and whether it has proved its secret.
-    private struct Client {
-        let key: String
-        let hasSecret: Bool
-    }
+    static let mistakes = TokenMistakes(
+        noForm: OAuthError(400, "invalid_request", "The request parameters are not a form"),
+        grantType: { _ in
+            OAuthError(400, "unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
+        },
+        noCode: OAuthError(400, "invalid_request", "missing code"), noRedirect: nil,
+        unknownCode: OAuthError(400, "invalid_grant", "code doesn't exist or has expired"),
+        noRefreshToken: OAuthError(400, "invalid_request", "missing refresh_token"),
+        unknownRefreshToken: OAuthError(400, "invalid_grant", "refresh token is invalid or revoked"))
 
-    private func authenticate(_ request: SandboxRequest, _ form: QueryItems) throws(OAuthError) -> Client {
-        var key = form["client_id"]
-        var secret = form["client_secret"]
-        if let header = request.header("authorization"), header.lowercased().hasPrefix("basic "),
-            let data = Data(base64Encoded: String(header.dropFirst(6)))
+    /// An app that sends no secret is a program.
+    func client(_ id: String?, _ secret: String?, _ request: SandboxRequest) throws(OAuthError) -> TokenClient {
+        if let header = request.header("authorization"),
+            !header.lowercased().hasPrefix("basic ") || Data(base64Encoded: String(header.dropFirst(6))) == nil
         {
-            let halves = String(decoding: data, as: UTF8.self).split(
-                separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            if halves.count == 2 {
-                key = PercentEncoding.decode(halves[0], plusIsBlank: true)
-                secret = PercentEncoding.decode(halves[1], plusIsBlank: true)
-            }
-        } else if request.header("authorization") != nil {
             server.note(request, "token-authorization", "the token route must not receive a bearer token")
             throw OAuthError(400, "invalid_request", "Unexpected Authorization header")
         }
-        guard let key else {
+        guard let id else {
             server.note(request, "client-id", "client_id is missing")
             throw OAuthError(400, "invalid_request", "No auth function available for given request")
         }
-        guard key == RegisteredApps.dropboxAppKey || key == RegisteredApps.otherDropboxAppKey else {
+        guard id == RegisteredApps.dropboxAppKey || id == RegisteredApps.otherDropboxAppKey else {
             server.note(request, "client-id", "client_id is not registered")
             throw OAuthError(400, "invalid_client", "Invalid client_id or client_secret")
         }
@@ -100,96 +76,67 @@ struct DropboxOAuth {
             server.note(request, "client-secret", "client_secret is wrong")
             throw OAuthError(400, "invalid_client", "Invalid client_id or client_secret")
         }
-        return Client(key: key, hasSecret: secret != nil)
+        return TokenClient(id: id, holder: secret == nil ? .program : .server)
     }
 
-    private func exchange(_ request: SandboxRequest, _ form: QueryItems, _ client: Client) throws -> SandboxResponse {
-        guard let value = form["code"] else {
-            server.note(request, "code", "code is missing")
-            throw OAuthError(400, "invalid_request", "missing code")
+    func redeem(
+        _ code: AuthorizationCode, _ form: QueryItems, by client: TokenClient, of account: inout Account, at now: Date
+    ) throws(OAuthError) -> (access: AccessToken, refresh: RefreshToken?) {
+        guard !code.isUsed else {
+            throw OAuthError(400, "invalid_grant", "code has already been used", isReuse: true)
         }
-        guard let id = server.withState({ $0.owners[value] }) else {
-            throw OAuthError(400, "invalid_grant", "code doesn't exist or has expired")
+        guard code.expiresAt > now, code.clientID == client.id else { throw Self.mistakes.unknownCode }
+        guard form["redirect_uri"] == code.redirect else {
+            throw OAuthError(400, "invalid_grant", "redirect_uri mismatch")
         }
-        let now = server.now
-        var refresh: RefreshToken? = RefreshToken(
-            value: Self.refreshTokenText(), clientID: client.key, holder: client.hasSecret ? .server : .program)
-        var access = Self.accessToken(
-            for: client.key, holder: client.hasSecret ? .server : .program, refreshToken: refresh?.value, at: now)
-        var failure: OAuthError?
-        var isReused = false
-        let account = try server.changeAccount(id) { account in
-            guard let index = account.codes.firstIndex(where: { $0.value == value }) else {
-                failure = OAuthError(400, "invalid_grant", "code doesn't exist or has expired")
-                return
+        switch (code.challenge, form["code_verifier"]) {
+        case (let challenge?, let verifier?):
+            guard challenge.isAnswered(by: verifier) else {
+                throw OAuthError(400, "invalid_grant", "invalid code verifier")
             }
-            let code = account.codes[index]
-            isReused = code.isUsed
-            failure = Self.objection(to: code, form, client, at: now)
-            guard failure == nil else { return }
-            account.codes[index].isUsed = true
-            access.scopes = code.scopes
-            refresh?.scopes = code.scopes
-            if !code.isOffline { (refresh, access.refreshToken) = (nil, nil) }
-            account.add(access)
-            if let refresh { account.add(refresh) }
-            account.hasConsented = true
+        case (.some, nil): throw OAuthError(400, "invalid_request", "No code verifier provided")
+        case (nil, .some): throw OAuthError(400, "invalid_request", "the code was made without a challenge")
+        case (nil, nil):
+            guard client.holder == .server else {
+                throw OAuthError(400, "invalid_request", "No auth function available")
+            }
         }
-        if isReused { server.note(request, "code-reused", "this authorization code was used before") }
-        if let failure { throw failure }
+        let refresh = RefreshToken(
+            value: Self.refreshTokenText(), clientID: client.id, holder: client.holder, scopes: code.scopes)
+        var access = Self.accessToken(
+            for: client.id, holder: client.holder, refreshToken: code.isOffline ? refresh.value : nil, at: now)
+        access.scopes = code.scopes
+        account.hasConsented = true
+        return (access, code.isOffline ? refresh : nil)
+    }
+
+    func renew(
+        _ token: RefreshToken, by client: TokenClient, _ request: SandboxRequest
+    ) throws(OAuthError) -> AccessToken {
+        guard token.clientID == client.id else { throw Self.mistakes.unknownRefreshToken }
+        var access = Self.accessToken(
+            for: client.id, holder: token.holder, refreshToken: token.value, at: server.now)
+        access.scopes = token.scopes
+        return access
+    }
+
+    func response(
+        _ access: AccessToken, refresh: RefreshToken?, of account: Account, isRenewed: Bool
+    ) -> SandboxResponse {
         var json: JSONObject = [
             "access_token": .string(access.value), "token_type": "bearer",
             "expires_in": .int(Int(Self.accessTokenSeconds)),
-            "scope": .string((access.scopes ?? account.scopes).joined(separator: " ")),
-            "uid": .string(String(account.createdAt.unixSeconds)),
-            "account_id": .string(account.id),
         ]
+        guard !isRenewed else { return .dropbox(.object(json)) }
+        json["scope"] = .string((access.scopes ?? account.scopes).joined(separator: " "))
+        json["uid"] = .string(String(account.createdAt.unixSeconds))
+        json["account_id"] = .string(account.id)
         json["refresh_token"] = .string(refresh?.value)
         return .dropbox(.object(json))
     }
 
-    /// What is wrong with redeeming `code` in this way; `nil` if it is valid.
-    private static func objection(
-        to code: AuthorizationCode, _ form: QueryItems, _ client: Client, at now: Date
-    ) -> OAuthError? {
-        guard !code.isUsed else {
-            return OAuthError(400, "invalid_grant", "code has already been used")
-        }
-        guard code.expiresAt > now, code.clientID == client.key else {
-            return OAuthError(400, "invalid_grant", "code doesn't exist or has expired")
-        }
-        guard form["redirect_uri"] == code.redirect else {
-            return OAuthError(400, "invalid_grant", "redirect_uri mismatch")
-        }
-        switch (code.challenge, form["code_verifier"]) {
-        case (let challenge?, let verifier?):
-            return challenge.isAnswered(by: verifier)
-                ? nil : OAuthError(400, "invalid_grant", "invalid code verifier")
-        case (.some, nil): return OAuthError(400, "invalid_request", "No code verifier provided")
-        case (nil, .some): return OAuthError(400, "invalid_request", "the code was made without a challenge")
-        case (nil, nil):
-            return client.hasSecret ? nil : OAuthError(400, "invalid_request", "No auth function available")
-        }
-    }
-
-    private func refresh(_ request: SandboxRequest, _ form: QueryItems, _ client: Client) throws -> SandboxResponse {
-        guard let value = form["refresh_token"] else {
-            server.note(request, "refresh-token", "refresh_token is missing")
-            throw OAuthError(400, "invalid_request", "missing refresh_token")
-        }
-        guard let account = server.withState({ state in state.owners[value].flatMap { state.accounts[$0] } }),
-            let token = account.refreshTokens.last(where: { $0.value == value }), token.clientID == client.key,
-            !token.isRevoked
-        else { throw OAuthError(400, "invalid_grant", "refresh token is invalid or revoked") }
-        var access = Self.accessToken(
-            for: client.key, holder: token.holder, refreshToken: token.value, at: server.now)
-        access.scopes = token.scopes
-        let issued = access
-        try server.changeAccount(account.id) { $0.add(issued) }
-        return .dropbox([
-            "access_token": .string(access.value), "token_type": "bearer",
-            "expires_in": .int(Int(Self.accessTokenSeconds)),
-        ])
+    func response(to error: OAuthError) -> SandboxResponse {
+        .dropbox(["error": .string(error.code), "error_description": .string(error.text)], status: error.status)
     }
 }
 

@@ -101,19 +101,16 @@ struct DropboxTemporaryLinks {
         }
         guard let link else { return DropboxError.text(409, "Conflict") }
         guard !link.isUsed, link.expiresAt > time else { return DropboxError.text(410, "Gone") }
-        let file = server.directory.uploadPath("dropbox-link-" + RandomText.token(24))
+        var received: UploadedContent?
         do {
-            var writer = try DropboxContentWriter(path: file, from: 0)
-            let ending = try BodyPump.run(request.body) { piece throws(StorageError) in try writer.append(piece) }
-            let hash = writer.finish()
-            guard ending != .cut else { throw RequestBodyError.cut }
-            let content = DropboxContent(file: file, size: writer.count, contentHash: hash)
+            let content = try server.directory.receive(request, .dropbox)
+            received = content
             _ = try server.withDropboxLock(
                 link.account, orThrow: .path(["too_many_write_operations"], inUpload: true)
             ) { try server.commit(link.commit, content, to: link.account, inUpload: true) }
-            return .dropbox(["content-hash": .string(hash)])
+            return .dropbox(["content-hash": .string(content.checksum)])
         } catch {
-            server.directory.remove(file)
+            if let received { server.directory.remove(received.path) }
             // The client does not learn the cause; an address remains usable if the upload failed.
             server.withState { $0.dropboxUploadLinks[key]?.isUsed = false }
             guard error is DropboxError else { throw error }

@@ -28,8 +28,7 @@ struct DropboxUploads {
         let commit = try commit(argument, "")
         let file = server.directory.uploadPath("dropbox-single-" + RandomText.token(24))
         do {
-            let received = try receive(request, argument, into: file, at: 0)
-            let content = DropboxContent(file: file, size: received.count, contentHash: received.hash)
+            let content = try receive(request, argument, into: file, at: 0)
             let entry = try server.withDropboxLock(
                 account, orThrow: .path(["too_many_write_operations"], inUpload: true)
             ) { try server.commit(commit, content, to: account, inUpload: true) }
@@ -56,7 +55,7 @@ struct DropboxUploads {
         }
         session.stored = try receive(
             request, argument, into: server.directory.uploadPath(session.file), at: 0
-        ).count
+        ).size
         session.isClosed = argument.bool("close")
         try keep(session)
         return .dropbox(["session_id": .string(session.id)])
@@ -83,9 +82,9 @@ struct DropboxUploads {
             throw Self.incorrectOffset(session.stored)
         }
         let path = server.directory.uploadPath(session.file)
-        let received = try receive(request, argument, into: path, at: offset)
-        session.stored = session.isConcurrent ? max(session.stored, offset + received.count) : offset + received.count
-        if let keep = effect.keepBytes, keep < received.count {
+        let received = try receive(request, argument, into: path, at: offset).size
+        session.stored = session.isConcurrent ? max(session.stored, offset + received) : offset + received
+        if let keep = effect.keepBytes, keep < received {
             session.stored = offset + keep
             try self.keep(session)
             throw Self.incorrectOffset(session.stored)
@@ -120,7 +119,7 @@ struct DropboxUploads {
         }
         let path = server.directory.uploadPath(session.file)
         // Bytes sent with a failed finish request are kept, so the retry is sent without bytes, at the new offset.
-        session.stored += try receive(request, argument, into: path, at: offset).count
+        session.stored += try receive(request, argument, into: path, at: offset).size
         try keep(session)
         return .dropbox(.object(shown(try finish(session, commit)).metadata(isTagged: false)))
     }
@@ -167,9 +166,7 @@ struct DropboxUploads {
 
     private func finish(_ session: DropboxUploadSession, _ commit: DropboxCommit) throws -> DropboxEntry {
         let path = server.directory.uploadPath(session.file)
-        let content = DropboxContent(
-            file: path, size: session.stored,
-            contentHash: try StoredContent.dropboxHash(of: path, count: session.stored))
+        let content = try ContentWriter.resuming(path: path, .dropbox, at: session.stored).content()
         let entry = try server.withDropboxLock(session.account, orThrow: .route(["too_many_write_operations"])) {
             try server.commit(commit, content, to: session.account, inUpload: false)
         }
@@ -186,20 +183,20 @@ struct DropboxUploads {
     /// Stores the request's bytes starting at `offset`; keeps none of them if the connection is lost.
     private func receive(
         _ request: SandboxRequest, _ argument: DropboxArgument, into path: String, at offset: Int
-    ) throws -> (count: Int, hash: String) {
+    ) throws -> UploadedContent {
         let expected = try argument.contentHash(request, server)
         if request.body.declaredLength ?? 0 > Self.longestRequest {
             server.note(request, "payload-too-large", "a request may contain at most 150 MiB")
             throw DropboxError.route(["payload_too_large"])
         }
-        var writer = try DropboxContentWriter(path: path, from: offset)
+        var writer = try ContentWriter(path: path, .dropbox, from: offset)
         let ending = try BodyPump.run(request.body) { piece throws(StorageError) in try writer.append(piece) }
-        let text = writer.finish()
         guard ending != .cut else { throw RequestBodyError.cut }
-        guard expected == nil || expected == text || server.breaks.contains(.acceptAnyHash) else {
+        let content = writer.content()
+        guard expected == nil || expected == content.checksum || server.breaks.contains(.acceptAnyHash) else {
             throw DropboxError.route(["content_hash_mismatch"])
         }
-        return (writer.count, text)
+        return content
     }
 
     private func known(_ id: String, _ account: String) -> DropboxUploadSession? {
@@ -251,7 +248,7 @@ struct DropboxUploads {
     }
 
     private func keep(_ session: DropboxUploadSession) throws(StorageError) {
-        try server.directory.write(session.json, to: server.directory.uploadFile(session.file))
+        try server.directory.write(entry: session, to: server.directory.uploadFile(session.file))
         server.withState { $0.dropboxUploads[session.id] = session }
     }
 
@@ -289,30 +286,8 @@ extension DropboxCommit {
     }
 }
 
-extension StoredContent {
-    /// Dropbox's content hash of the first `count` bytes of the file at `path`, in lower-case hexadecimal.
-    static func dropboxHash(of path: String, count: Int) throws(StorageError) -> String {
-        let file = try StorageError.translating { () throws(PosixError) in try RegularFile(path, for: .writing) }
-        do { try file.resize(to: count) } catch { throw StorageError(description: "\(error)") }
-        var hash = DropboxContentHash()
-        var piece = [UInt8](repeating: 0, count: 1 << 20)
-        var position = 0
-        while position < count {
-            var read = 0
-            do {
-                var span = piece.mutableSpan
-                read = try file.read(into: &span, at: position)
-            } catch { throw StorageError(description: "\(error)") }
-            guard read > 0 else { throw StorageError(description: "an unfinished upload lost bytes: \(path)") }
-            hash.update(piece[..<read])
-            position += read
-        }
-        return hash.finish().hexLowercase
-    }
-}
-
 /// An upload session: uploaded bytes that have no path until they are committed.
-struct DropboxUploadSession: Sendable {
+struct DropboxUploadSession: Codable, Sendable {
     /// Lifetime of a session, in seconds: seven days.
     static let lifeSeconds = 604_800.0
     /// Offsets and lengths of concurrent appends are multiples of this number.
@@ -336,54 +311,4 @@ struct DropboxUploadSession: Sendable {
 
     /// The name of its files in the state directory.
     var file: String { "dropbox-" + id.dropFirst("pid_upload_session:".count) }
-
-    /// The session in its stored form.
-    var json: JSONValue {
-        [
-            "id": .string(id), "account": .string(account), "isConcurrent": .bool(isConcurrent),
-            "createdAt": createdAt.json, "stored": .int(stored), "isClosed": .bool(isClosed),
-        ]
-    }
-
-    /// A session from its stored form; `nil` if it is not one of Dropbox's.
-    init?(json: JSONValue) {
-        guard let id = json["id"]?.string, id.hasPrefix("pid_upload_session:"), let account = json["account"]?.string,
-            let created = Date(json: json["createdAt"])
-        else { return nil }
-        self.id = id
-        self.account = account
-        isConcurrent = json["isConcurrent"]?.bool ?? false
-        createdAt = created
-        stored = json["stored"]?.int ?? 0
-        isClosed = json["isClosed"]?.bool ?? false
-    }
-}
-
-/// Writes the bytes of one request into a file, starting at an offset, and computes their content hash at the same
-/// time.
-struct DropboxContentWriter: ~Copyable {
-    /// The number of bytes written and hashed.
-    private(set) var count = 0
-    private let file: RegularFile
-    private let start: Int
-    private var hash = DropboxContentHash()
-
-    init(path: String, from offset: Int) throws(StorageError) {
-        file = try StorageError.translating { () throws(PosixError) in try RegularFile(path, for: .writing) }
-        start = offset
-    }
-
-    /// Appends bytes.
-    mutating func append(_ bytes: ArraySlice<UInt8>) throws(StorageError) {
-        do { try file.write(bytes.span, at: start + count) } catch { throw StorageError(description: "\(error)") }
-        hash.update(bytes)
-        count += bytes.count
-    }
-
-    /// Finishes, and returns the content hash in lower-case hexadecimal.
-    mutating func finish() -> String {
-        var ended = DropboxContentHash()
-        swap(&ended, &hash)
-        return ended.finish().hexLowercase
-    }
 }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// A file or folder in a user's Drive.
-struct DriveFile: Sendable {
+struct DriveFile: FileEntry {
     /// The prefix of the media types of folders and of Google's own documents.
     static let documentTypes = "application/vnd.google-apps."
     /// The media type of a folder.
@@ -25,7 +25,7 @@ struct DriveFile: Sendable {
     /// MD5 in lower-case hexadecimal; `nil` for folders.
     var md5: String?
     var headRevisionID: String?
-    var details: String?
+    var description: String?
     var isStarred = false
     var properties: [String: String] = [:]
     /// Properties private to the app that set them.
@@ -39,47 +39,8 @@ struct DriveFile: Sendable {
 
     /// Whether it is a folder.
     var isFolder: Bool { mimeType == Self.folderType }
-
-    /// The file in its stored form.
-    var storedJSON: JSONValue {
-        var json: JSONObject = [
-            "id": .string(id), "name": .string(name), "mimeType": .string(mimeType),
-            "createdAt": createdAt.json, "modifiedAt": modifiedAt.json, "changedAt": changedAt.json,
-            "isTrashed": .bool(isTrashed), "isStarred": .bool(isStarred), "version": .int(version),
-            "sequence": .int(sequence), "projects": .array(projects.sorted().map { .string($0) }),
-            "properties": Self.json(properties), "appProperties": Self.json(appProperties),
-        ]
-        json["parent"] = .string(parent)
-        json["sharedDrive"] = .string(sharedDrive)
-        json["size"] = .int(size)
-        json["md5"] = .string(md5)
-        json["headRevisionID"] = .string(headRevisionID)
-        json["description"] = .string(details)
-        return .object(json)
-    }
-
-    /// A file from its stored form; `nil` if a member is missing.
-    init?(json: JSONValue) {
-        guard let id = json["id"]?.string, let name = json["name"]?.string, let type = json["mimeType"]?.string,
-            let created = Date(json: json["createdAt"]), let modified = Date(json: json["modifiedAt"]),
-            let changed = Date(json: json["changedAt"])
-        else { return nil }
-        self.init(id: id, name: name, mimeType: type, parent: json["parent"]?.string, at: created)
-        modifiedAt = modified
-        changedAt = changed
-        isTrashed = json["isTrashed"]?.bool ?? false
-        isStarred = json["isStarred"]?.bool ?? false
-        version = json["version"]?.int ?? 1
-        sequence = json["sequence"]?.int ?? 0
-        projects = Set((json["projects"]?.array ?? []).compactMap(\.string))
-        properties = Self.dictionary(json["properties"])
-        appProperties = Self.dictionary(json["appProperties"])
-        sharedDrive = json["sharedDrive"]?.string
-        size = json["size"]?.int
-        md5 = json["md5"]?.string
-        headRevisionID = json["headRevisionID"]?.string
-        details = json["description"]?.string
-    }
+    var byteCount: Int { size ?? 0 }
+    var checksum: String? { md5 }
 
     /// A new file.
     init(id: String, name: String, mimeType: String, parent: String?, at time: Date) {
@@ -98,84 +59,19 @@ struct DriveFile: Sendable {
         return .object(object)
     }
 
-    private static func dictionary(_ json: JSONValue?) -> [String: String] {
-        Dictionary((json?.object?.members ?? []).compactMap { member in member.value.string.map { (member.name, $0) } })
-        {
-            $1
-        }
+    /// The root of a new Drive.
+    static func root(at time: Date) -> DriveFile {
+        DriveFile(
+            id: "0A" + RandomText.token(14) + "PVA", name: "My Drive", mimeType: folderType, parent: nil, at: time)
     }
 }
 
 /// One user's Drive.
-struct Drive: Sendable {
-    let account: String
-    let rootID: String
-    private(set) var files: [String: DriveFile]
-    /// IDs of permanently deleted files, which are never reused.
-    private(set) var deletedIDs: Set<String> = []
-    private(set) var usedBytes = 0
-    private var nextSequence = 1
+typealias Drive = FileTree<DriveFile>
 
-    /// An empty Drive that contains only its root.
-    init(account: String, madeAt time: Date) {
-        self.account = account
-        rootID = "0A" + RandomText.token(14) + "PVA"
-        files = [rootID: DriveFile(id: rootID, name: "My Drive", mimeType: DriveFile.folderType, parent: nil, at: time)]
-    }
-
-    /// A Drive from its stored form.
-    init(account: String, files stored: [DriveFile]) {
-        self.account = account
-        rootID = stored.first { $0.parent == nil }?.id ?? ""
-        files = Dictionary(stored.map { ($0.id, $0) }) { $1 }
-        usedBytes = stored.reduce(0) { $0 + ($1.size ?? 0) }
-        nextSequence = (stored.map(\.sequence).max() ?? 0) + 1
-    }
-
+extension Drive {
     /// The file with that ID; `root` names the root.
-    subscript(_ id: String) -> DriveFile? { files[id == "root" ? rootID : id] }
-
-    /// Adds or replaces a file.
-    /// - Returns: the stored file.
-    @discardableResult
-    mutating func put(_ file: DriveFile) -> DriveFile {
-        var file = file
-        if let old = files[file.id] {
-            usedBytes -= old.size ?? 0
-            file.version = old.version + 1
-        } else {
-            file.sequence = nextSequence
-            nextSequence += 1
-        }
-        usedBytes += file.size ?? 0
-        files[file.id] = file
-        return file
-    }
-
-    /// Removes a file, or a folder with its contents.
-    /// - Returns: the IDs of everything that was removed.
-    mutating func remove(_ id: String) -> [String] {
-        var gone: [String] = []
-        var waiting = [id]
-        while let next = waiting.popLast() {
-            guard let file = files.removeValue(forKey: next) else { continue }
-            usedBytes -= file.size ?? 0
-            deletedIDs.insert(next)
-            gone.append(next)
-            if file.isFolder { waiting += files.values.filter { $0.parent == next }.map(\.id) }
-        }
-        return gone
-    }
-
-    /// Whether the file or a folder above it is in the trash.
-    func isTrashed(_ file: DriveFile) -> Bool {
-        var current: DriveFile? = file
-        while let one = current {
-            if one.isTrashed { return true }
-            current = one.parent.flatMap { files[$0] }
-        }
-        return false
-    }
+    subscript(_ id: String) -> DriveFile? { entries[id == "root" ? rootID : id] }
 }
 
 /// Drive's file IDs: generated in advance by `generateIds`, and verified without storing a list of them.
@@ -266,7 +162,7 @@ struct DriveMetadata: Sendable {
     func apply(to file: inout DriveFile, at time: Date) {
         if let name { file.name = name }
         if let mimeType { file.mimeType = mimeType }
-        if let details { file.details = details }
+        if let details { file.description = details }
         if let isStarred { file.isStarred = isStarred }
         if let isTrashed { file.isTrashed = isTrashed }
         for (key, value) in properties { file.properties[key] = value }

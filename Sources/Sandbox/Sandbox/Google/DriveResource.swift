@@ -50,7 +50,7 @@ struct DriveResource {
             "quotaBytesUsed": .string(String(file.size ?? 0)),
         ]
         json["parents"] = file.parent.map { [.string($0)] }
-        json["description"] = .string(file.details)
+        json["description"] = .string(file.description)
         if !file.properties.isEmpty { json["properties"] = DriveFile.json(file.properties) }
         if !file.appProperties.isEmpty { json["appProperties"] = DriveFile.json(file.appProperties) }
         let user: JSONValue = [

@@ -96,7 +96,7 @@ struct DriveRoutes {
         let lag = Double(server.withState { $0.settings.searchLagMilliseconds }) / 1_000
         let known = lag == 0 ? Date.distantFuture : server.now.addingTimeInterval(-lag)
         let isEverywhere = request.query["includeItemsFromAllDrives"] == "true"
-        let found = drive.files.values.filter { file in
+        let found = drive.entries.values.filter { file in
             file.parent != nil && caller.sees(file) && (isEverywhere || file.sharedDrive == nil)
                 && file.changedAt <= known
                 && search.query?.matches(file, in: drive, email: caller.account.email) ?? true
@@ -214,7 +214,7 @@ struct DriveRoutes {
     }
 
     private func emptyTrash(_ caller: DriveCaller) throws -> SandboxResponse {
-        for file in try drive(caller).files.values where file.isTrashed && caller.sees(file) {
+        for file in try drive(caller).entries.values where file.isTrashed && caller.sees(file) {
             try? server.removeFile(file.id, by: caller)
         }
         return SandboxResponse(204)

@@ -25,12 +25,8 @@ struct DriveUploads {
             let file = try storeMultipart(caller, fileID, request)
             return try answer(file, mask, caller)
         case "media":
-            let type = request.header("content-type")
-            let file = try store(try DriveMetadata([]), type, caller, fileID, request) { writer in
-                let ending = try BodyPump.run(request.body) { piece throws(StorageError) in try writer.append(piece) }
-                if ending == .cut { throw RequestBodyError.cut }
-            }
-            return try answer(file, mask, caller)
+            let content = try server.directory.receive(request, .md5, withSHA256: isSmall(request))
+            return try answer(try put(content, try DriveMetadata([]), caller, fileID, request), mask, caller)
         case let type:
             server.note(request, "upload-type", "uploadType is \(type ?? "missing")")
             throw DriveError.invalid("uploadType", "Unknown upload type")
@@ -43,19 +39,16 @@ struct DriveUploads {
             200, json: DriveResource(server: server, account: caller.account).json(file, in: drive, mask: mask))
     }
 
-    /// Stores the content of a request that contains all of it.
-    private func store(
-        _ metadata: DriveMetadata, _ contentType: String?, _ caller: DriveCaller, _ fileID: String?,
-        _ request: SandboxRequest, _ write: (inout ContentWriter) throws -> Void
+    private func isSmall(_ request: SandboxRequest) -> Bool {
+        request.body.declaredLength.map { $0 <= StoredContent.largestWithAllChecksums } ?? false
+    }
+
+    /// Makes the content of a request the content of a file.
+    private func put(
+        _ content: UploadedContent, _ metadata: DriveMetadata, _ caller: DriveCaller, _ fileID: String?,
+        _ request: SandboxRequest
     ) throws -> DriveFile {
-        let path = server.directory.uploadPath("single-" + RandomText.token(24))
-        let isSmall = request.body.declaredLength.map { $0 <= StoredContent.largestWithAllChecksums } ?? false
-        var writer = try ContentWriter(path: path, withSHA256: isSmall)
         do {
-            try write(&writer)
-            let size = writer.count
-            let content = UploadedContent(
-                path: path, size: size, md5: writer.finish(), sha256: writer.finishSHA256(), contentType: contentType)
             if let fileID {
                 let time = server.now
                 return try server.changeFile(fileID, by: caller, at: time, content: content) { file, _ in
@@ -64,7 +57,7 @@ struct DriveUploads {
             }
             return try server.createFile(metadata, content: content, by: caller, request: request)
         } catch {
-            server.directory.remove(path)
+            server.directory.remove(content.path)
             throw error
         }
     }
@@ -81,12 +74,14 @@ struct DriveUploads {
             var parts = try MultipartRelated(
                 contentType: request.header("content-type") ?? "", body: request.body)
             let metadata = try DriveMetadata(parts.metadata)
-            return try store(metadata, parts.contentType, caller, fileID, request) { writer in
+            let type = parts.contentType
+            let content = try server.directory.store(.md5, withSHA256: isSmall(request), type: type) { writer in
                 try parts.readContent { piece in
                     guard writer.count + piece.count <= limit else { throw tooLarge(request) }
                     try writer.append(piece)
                 }
             }
+            return try put(content, metadata, caller, fileID, request)
         } catch let error as MultipartRelated.Malformed {
             server.note(request, "multipart", error.message)
             throw DriveError(400, "badContent", "Malformed multipart body.")
@@ -111,14 +106,15 @@ struct DriveUploads {
         let account = caller.account.id
         if fileID == nil { try server.requireUsableID(metadata, account: account, request) }
         let time = server.now
+        let id = "A" + RandomText.token(60)
         let session = UploadSession(
-            id: "A" + RandomText.token(60),
+            id: id,
             plan: UploadSession.Plan(
                 account: account, project: caller.project,
                 fileID: fileID ?? metadata.id ?? DriveFileID.generate(for: account), isUpdate: fileID != nil,
                 metadata: metadata, contentType: request.header("x-upload-content-type"),
                 fields: FieldMask.text(request), createdAt: time),
-            total: length)
+            bytes: PartialUpload(path: server.directory.uploadPath(id), .md5, total: length))
         try server.withState { state in
             guard let drive = state.drives[account] else { throw DriveError.notFound(session.plan.fileID) }
             var free = (state.accounts[account]?.quotaBytes ?? 0) - drive.usedBytes
@@ -149,7 +145,7 @@ extension SandboxState {
     /// Deletes uploads that were started before that time.
     fileprivate mutating func forgetUploads(before time: Date, in directory: StateDirectory) {
         guard uploads.count > 1_000 else { return }
-        for session in uploads.values where session.plan.createdAt < time || session.isFinished {
+        for session in uploads.values where session.plan.createdAt < time || session.bytes.isFinished {
             uploads[session.id] = nil
             directory.remove(directory.uploadFile(session.id))
             directory.remove(directory.uploadPath(session.id))

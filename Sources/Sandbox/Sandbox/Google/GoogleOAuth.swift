@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// Google's OAuth 2 routes: token, revoke, tokeninfo and userinfo.
-struct GoogleOAuth {
+struct GoogleOAuth: TokenRoute {
     /// Lifetime of an access token, in seconds; the token route reports this number.
     static let accessTokenSeconds = 3_599.0
     let server: SandboxServer
@@ -23,175 +23,110 @@ struct GoogleOAuth {
             expiresAt: now.addingTimeInterval(AuthorizationCode.lifeSeconds), promptsConsent: promptsConsent)
     }
 
-    /// `POST /token`: exchanges a code, or refreshes.
-    func token(_ request: SandboxRequest) throws -> SandboxResponse {
-        do {
-            guard request.method == "POST", let form = try request.readForm() else {
-                server.note(request, "token-form", "the token route requires a POST of a form")
-                throw OAuthError(400, "invalid_request", "Could not parse the request")
-            }
-            // A service account authenticates with its assertion.
-            if form["grant_type"] == FCMModel.grantType {
-                return try FCMModel(server: server).accessToken(request, form)
-            }
-            let client = try authenticate(request, form)
-            switch form["grant_type"] {
-            case "authorization_code": return try exchange(request, form, client: client)
-            case "refresh_token": return try refresh(request, form, client: client)
-            case let type:
-                server.note(request, "grant-type", "grant_type is \(type ?? "missing")")
-                throw OAuthError(400, "unsupported_grant_type", "Invalid grant_type: \(type ?? "")")
-            }
-        } catch let error as OAuthError {
-            return error.response
-        }
+    // MARK: Token route
+
+    static let mistakes = TokenMistakes(
+        noForm: OAuthError(400, "invalid_request", "Could not parse the request"),
+        grantType: { OAuthError(400, "unsupported_grant_type", "Invalid grant_type: \($0 ?? "")") },
+        noCode: OAuthError(400, "invalid_request", "Missing required parameter: code"),
+        noRedirect: OAuthError(400, "invalid_request", "Missing parameter: redirect_uri"),
+        unknownCode: OAuthError(400, "invalid_grant", "Malformed auth code."),
+        noRefreshToken: OAuthError(400, "invalid_request", "Missing required parameter: refresh_token"),
+        unknownRefreshToken: OAuthError(400, "invalid_grant", "Token has been expired or revoked."))
+
+    /// A service account authenticates with its assertion.
+    func response(withoutClient form: QueryItems, to request: SandboxRequest) throws(OAuthError) -> SandboxResponse? {
+        guard form["grant_type"] == FCMModel.grantType else { return nil }
+        return try FCMModel(server: server).accessToken(request, form)
     }
 
-    /// The client ID of the calling app, after checking its secret.
-    private func authenticate(_ request: SandboxRequest, _ form: QueryItems) throws(OAuthError) -> String {
-        var id = form["client_id"]
-        var secret = form["client_secret"]
-        if let header = request.header("authorization"), header.lowercased().hasPrefix("basic "),
-            let data = Data(base64Encoded: String(header.dropFirst(6)))
-        {
-            let halves = String(decoding: data, as: UTF8.self).split(
-                separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            if halves.count == 2 {
-                id = PercentEncoding.decode(halves[0], plusIsBlank: true)
-                secret = PercentEncoding.decode(halves[1], plusIsBlank: true)
-            }
-        }
+    private static let clients: [String: (secret: String?, holder: TokenHolder, withoutSecret: OAuthError)] = [
+        RegisteredApps.googleServerClientID: (
+            RegisteredApps.googleServerSecret, .server,
+            OAuthError(401, "invalid_client", "client_secret is missing.")
+        ),
+        RegisteredApps.googleDesktopClientID: (
+            RegisteredApps.googleDesktopSecret, .program,
+            OAuthError(400, "invalid_request", "client_secret is missing.")
+        ),
+        // An app on a device has no secret.
+        RegisteredApps.googleIOSClientID: (nil, .server, OAuthError(401, "invalid_client", "Unauthorized")),
+    ]
+
+    func client(_ id: String?, _ secret: String?, _ request: SandboxRequest) throws(OAuthError) -> TokenClient {
         guard let id else {
             server.note(request, "client-id", "client_id is missing")
             throw OAuthError(400, "invalid_request", "Could not determine client ID from request.")
         }
-        switch id {
-        case RegisteredApps.googleServerClientID:
-            guard secret == RegisteredApps.googleServerSecret else {
-                server.note(request, "client-secret", "client_secret is \(secret == nil ? "missing" : "wrong")")
-                throw OAuthError(401, "invalid_client", secret == nil ? "client_secret is missing." : "Unauthorized")
-            }
-        case RegisteredApps.googleDesktopClientID:
-            guard secret == RegisteredApps.googleDesktopSecret else {
-                server.note(request, "client-secret", "client_secret is \(secret == nil ? "missing" : "wrong")")
-                throw OAuthError(
-                    secret == nil ? 400 : 401, secret == nil ? "invalid_request" : "invalid_client",
-                    secret == nil ? "client_secret is missing." : "Unauthorized")
-            }
-        // An app on a device has no secret.
-        case RegisteredApps.googleIOSClientID: break
-        default:
+        guard let known = Self.clients[id] else {
             server.note(request, "client-id", "client_id is not registered")
             throw OAuthError(401, "invalid_client", "The OAuth client was not found.")
         }
-        return id
+        guard known.secret == nil || secret == known.secret else {
+            server.note(request, "client-secret", "client_secret is \(secret == nil ? "missing" : "wrong")")
+            throw secret == nil ? known.withoutSecret : OAuthError(401, "invalid_client", "Unauthorized")
+        }
+        return TokenClient(id: id, holder: known.holder)
     }
 
-    private func exchange(
-        _ request: SandboxRequest, _ form: QueryItems, client: String
-    ) throws -> SandboxResponse {
-        guard let value = form["code"] else {
-            server.note(request, "code", "code is missing")
-            throw OAuthError(400, "invalid_request", "Missing required parameter: code")
+    func redeem(
+        _ code: AuthorizationCode, _ form: QueryItems, by client: TokenClient, of account: inout Account, at now: Date
+    ) throws(OAuthError) -> (access: AccessToken, refresh: RefreshToken?) {
+        guard code.clientID == client.id else { throw OAuthError(401, "unauthorized_client", "Unauthorized") }
+        guard !code.isUsed, code.expiresAt > now else {
+            throw OAuthError(400, "invalid_grant", "Bad Request", isReuse: code.isUsed)
         }
-        guard let redirect = form["redirect_uri"] else {
-            server.note(request, "redirect-uri", "redirect_uri is missing; for codes from a device it must be empty")
-            throw OAuthError(400, "invalid_request", "Missing parameter: redirect_uri")
-        }
-        guard let id = server.withState({ $0.owners[value] }) else {
-            throw OAuthError(400, "invalid_grant", "Malformed auth code.")
-        }
-        let now = server.now
-        var failure: OAuthError?
-        var isReused = false
-        var refresh: RefreshToken?
-        let holder: TokenHolder = client == RegisteredApps.googleDesktopClientID ? .program : .server
-        var access = Self.accessToken(for: client, holder: holder, at: now)
-        let account = try server.changeAccount(id) { account in
-            guard let index = account.codes.firstIndex(where: { $0.value == value }) else {
-                failure = OAuthError(400, "invalid_grant", "Malformed auth code.")
-                return
-            }
-            let code = account.codes[index]
-            guard code.clientID == client else {
-                failure = OAuthError(401, "unauthorized_client", "Unauthorized")
-                return
-            }
-            guard !code.isUsed, code.expiresAt > now else {
-                isReused = code.isUsed
-                failure = OAuthError(400, "invalid_grant", "Bad Request")
-                return
-            }
-            failure = Self.objection(to: code, redirect: redirect, verifier: form["code_verifier"])
-            guard failure == nil else { return }
-            account.codes[index].isUsed = true
-            access.scopes = code.scopes
-            account.add(access)
-            if holder == .program || code.isOffline && (!account.hasConsented || code.promptsConsent) {
-                let token = RefreshToken(
-                    value: Self.refreshTokenText(), clientID: client, holder: holder, scopes: code.scopes)
-                account.add(token)
-                refresh = token
-            }
-            if holder == .server, code.isOffline { account.hasConsented = true }
-        }
-        if isReused { server.note(request, "code-reused", "this authorization code was used before") }
-        if let failure { throw failure }
-        return tokenResponse(access, refresh: refresh, scopes: access.scopes ?? account.scopes)
-    }
-
-    /// What is wrong with redeeming a code in this way; `nil` if it is valid.
-    private static func objection(
-        to code: AuthorizationCode, redirect: String, verifier: String?
-    ) -> OAuthError? {
         // A code from an app on a device was issued without a redirect, and is exchanged with an empty one.
-        guard redirect == code.redirect ?? "" else { return OAuthError(400, "redirect_uri_mismatch", "Bad Request") }
-        switch (code.challenge, verifier) {
-        case (nil, nil): return nil
-        case (nil, .some): return OAuthError(400, "invalid_grant", "code_verifier or verifier is not needed.")
-        case (.some, nil): return OAuthError(400, "invalid_grant", "Missing code verifier.")
+        guard form["redirect_uri"] == code.redirect ?? "" else {
+            throw OAuthError(400, "redirect_uri_mismatch", "Bad Request")
+        }
+        switch (code.challenge, form["code_verifier"]) {
+        case (nil, nil): break
+        case (nil, .some): throw OAuthError(400, "invalid_grant", "code_verifier or verifier is not needed.")
+        case (.some, nil): throw OAuthError(400, "invalid_grant", "Missing code verifier.")
         case (let challenge?, let verifier?):
-            return challenge.isAnswered(by: verifier)
-                ? nil : OAuthError(400, "invalid_grant", "Invalid code verifier.")
-        }
-    }
-
-    private func refresh(
-        _ request: SandboxRequest, _ form: QueryItems, client: String
-    ) throws -> SandboxResponse {
-        guard let value = form["refresh_token"] else {
-            server.note(request, "refresh-token", "refresh_token is missing")
-            throw OAuthError(400, "invalid_request", "Missing required parameter: refresh_token")
-        }
-        let known = server.withState { state in
-            state.owners[value].flatMap { state.accounts[$0] }.flatMap { account in
-                account.refreshTokens.first { $0.value == value }.map { (account, $0) }
+            guard challenge.isAnswered(by: verifier) else {
+                throw OAuthError(400, "invalid_grant", "Invalid code verifier.")
             }
         }
-        guard let (account, token) = known, !token.isRevoked else {
-            throw OAuthError(400, "invalid_grant", "Token has been expired or revoked.")
-        }
-        guard token.clientID == client else {
+        var access = Self.accessToken(for: client.id, holder: client.holder, at: now)
+        access.scopes = code.scopes
+        let isProgram = client.holder == .program
+        let needsRefresh = isProgram || code.isOffline && (!account.hasConsented || code.promptsConsent)
+        if !isProgram, code.isOffline { account.hasConsented = true }
+        let refresh = RefreshToken(
+            value: Self.refreshTokenText(), clientID: client.id, holder: client.holder, scopes: code.scopes)
+        return (access, needsRefresh ? refresh : nil)
+    }
+
+    func renew(
+        _ token: RefreshToken, by client: TokenClient, _ request: SandboxRequest
+    ) throws(OAuthError) -> AccessToken {
+        guard token.clientID == client.id else {
             server.note(request, "refresh-client", "the refresh token belongs to another client")
             throw OAuthError(401, "unauthorized_client", "Unauthorized")
         }
-        var access = Self.accessToken(for: client, holder: token.holder, at: server.now)
+        var access = Self.accessToken(for: client.id, holder: token.holder, at: server.now)
         access.scopes = token.scopes
-        let issued = access
-        try server.changeAccount(account.id) { $0.add(issued) }
-        return tokenResponse(access, refresh: nil, scopes: access.scopes ?? account.scopes)
+        return access
     }
 
-    private func tokenResponse(_ access: AccessToken, refresh: RefreshToken?, scopes: [String]) -> SandboxResponse {
+    func response(
+        _ access: AccessToken, refresh: RefreshToken?, of account: Account, isRenewed: Bool
+    ) -> SandboxResponse {
         var json: JSONObject = [
             "access_token": .string(access.value), "expires_in": .int(Int(Self.accessTokenSeconds)),
         ]
         json["refresh_token"] = .string(refresh?.value)
-        json["scope"] = .string(scopes.joined(separator: " "))
+        json["scope"] = .string((access.scopes ?? account.scopes).joined(separator: " "))
         json["token_type"] = "Bearer"
         return SandboxResponse(
             200, json: .object(json), headers: [("Cache-Control", "no-cache, no-store, max-age=0, must-revalidate")])
     }
+
+    func response(to error: OAuthError) -> SandboxResponse { error.response }
+
+    // MARK: Other routes
 
     /// `POST /revoke`: ends the whole grant to which a refresh or access token belongs.
     func revoke(_ request: SandboxRequest) throws -> SandboxResponse {
@@ -260,24 +195,6 @@ struct GoogleOAuth {
             json["email_verified"] = true
         }
         return SandboxResponse(200, json: .object(json))
-    }
-}
-
-/// An error of Google's OAuth routes.
-struct OAuthError: Error, Equatable {
-    let status: Int
-    let code: String
-    let text: String
-
-    init(_ status: Int, _ code: String, _ text: String) {
-        self.status = status
-        self.code = code
-        self.text = text
-    }
-
-    /// The response.
-    var response: SandboxResponse {
-        SandboxResponse(status, json: ["error": .string(code), "error_description": .string(text)])
     }
 }
 

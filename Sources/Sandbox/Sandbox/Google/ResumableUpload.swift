@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Synchronization
 
 /// The data phase of a resumable upload: chunks, status queries, cancellation.
 ///
@@ -29,7 +28,7 @@ struct ResumableUpload {
     }
 
     private func receive(_ request: SandboxRequest, _ session: UploadSession) throws -> SandboxResponse {
-        if session.isFinished { return try result(of: session) }
+        if session.bytes.isFinished { return try result(of: session) }
         let length = request.body.declaredLength
         guard let header = request.header("content-range") else {
             guard let length else {
@@ -41,16 +40,16 @@ struct ResumableUpload {
         guard let range = ContentRange(header) else {
             throw broken(request, "content-range", "Failed to parse Content-Range header.")
         }
-        if let total = range.total, !session.settle(total: total) {
+        if let total = range.total, !session.bytes.settle(total: total) {
             throw broken(
                 request, "content-range-total",
-                "the total \(total) contradicts the \(session.total ?? 0) bytes that were announced before")
+                "the total \(total) contradicts the \(session.bytes.total ?? 0) bytes that were announced before")
         }
         guard let bytes = range.bytes else {
             guard length ?? 0 == 0 else {
                 throw broken(request, "status-query-body", "a status query has no body")
             }
-            return session.stored == session.total ? try finish(session, request) : incomplete(session)
+            return session.bytes.stored == session.bytes.total ? try finish(session, request) : incomplete(session)
         }
         if let length, length != bytes.count {
             throw broken(
@@ -64,7 +63,7 @@ struct ResumableUpload {
                 request, "chunk-multiple", "the chunk has \(bytes.count) bytes, which is no multiple of 262144")
         }
         return try store(
-            request, session, first: bytes.lowerBound, count: bytes.count, total: range.total ?? session.total)
+            request, session, first: bytes.lowerBound, count: bytes.count, total: range.total ?? session.bytes.total)
     }
 
     /// Records the client's mistake and returns the error to throw.
@@ -76,28 +75,32 @@ struct ResumableUpload {
     private func store(
         _ request: SandboxRequest, _ session: UploadSession, first: Int, count: Int, total: Int?
     ) throws -> SandboxResponse {
-        if let total, !session.settle(total: total) {
+        if let total, !session.bytes.settle(total: total) {
             throw broken(request, "content-range-total", "the size \(total) contradicts what was announced before")
         }
-        guard session.begin() else { throw DriveError(503, "backendError", "Another request sends to this session.") }
-        defer { session.end() }
-        let stored = session.stored
+        guard session.bytes.begin() else {
+            throw DriveError(503, "backendError", "Another request sends to this session.")
+        }
+        defer { session.bytes.end() }
+        let stored = session.bytes.stored
         guard first <= stored else {
             throw broken(
                 request, "upload-offset",
                 "the upload offset is \(first) byte(s), which exceeds the already uploaded \(stored)")
         }
-        let path = server.directory.uploadPath(session.id)
         let keep = effect.keepBytes.map { $0 - $0 % ContentWriter.pieceBytes }
-        let ending = try BodyPump.run(request.body, skip: stored - first, keep: keep) { piece throws(StorageError) in
-            try session.append(piece, path: path)
+        let ending = try BodyPump.run(request.body, skip: stored - first, keep: keep) {
+            piece throws(StorageError) in
+            try session.bytes.append(piece)
         }
         guard case .complete(let received) = ending, received == count else {
-            session.roundDown()
+            // Keeps a multiple of 256 KiB.
+            let arrived = session.bytes.stored
+            session.bytes.cut(to: arrived - arrived % ContentWriter.pieceBytes)
             throw RequestBodyError.cut
         }
         // Only this request may have revealed the total, and thereby the end.
-        if session.stored == session.total { return try finish(session, request) }
+        if session.bytes.stored == session.bytes.total { return try finish(session, request) }
         try server.directory.write(session.json, to: server.directory.uploadFile(session.id))
         return incomplete(session)
     }
@@ -105,7 +108,7 @@ struct ResumableUpload {
     /// 308: the client must continue after the stored bytes.
     private func incomplete(_ session: UploadSession) -> SandboxResponse {
         var headers: [(name: String, value: String)] = [("X-GUploader-UploadID", session.id)]
-        if session.stored > 0 { headers.append(("Range", "bytes=0-\(session.stored - 1)")) }
+        if session.bytes.stored > 0 { headers.append(("Range", "bytes=0-\(session.bytes.stored - 1)")) }
         return SandboxResponse(308, headers: headers)
     }
 
@@ -115,11 +118,8 @@ struct ResumableUpload {
         guard let account = server.withState({ $0.accounts[plan.account] }) else {
             throw DriveError.notFound(plan.fileID)
         }
-        let path = server.directory.uploadPath(session.id)
-        let size = session.stored
-        let (md5, sha256) = try session.finish(path: path)
-        let content = UploadedContent(
-            path: path, size: size, md5: md5, sha256: sha256, contentType: plan.contentType)
+        let content = try session.bytes.content(type: plan.contentType)
+        session.bytes.finish()
         let caller = DriveCaller(account: account, project: plan.project)
         do {
             if plan.isUpdate {
@@ -156,15 +156,12 @@ struct ResumableUpload {
     private func forget(_ session: UploadSession) {
         server.withState { $0.uploads[session.id] = nil }
         server.directory.remove(server.directory.uploadFile(session.id))
-        server.directory.remove(server.directory.uploadPath(session.id))
+        server.directory.remove(session.bytes.path)
     }
 }
 
-/// A resumable upload: the state between its first request and its last byte.
-///
-/// Only one request at a time sends bytes, which ``begin()`` and ``end()`` ensure; status queries may come at any time.
-/// A session survives a restart of the sandbox.
-final class UploadSession: Sendable {
+/// A resumable upload: the state between its first request and its last byte. It survives a restart of the sandbox.
+struct UploadSession: Sendable {
     /// Lifetime of a session, in seconds: about a week.
     static let lifeSeconds = 604_800.0
 
@@ -184,97 +181,13 @@ final class UploadSession: Sendable {
 
     let id: String
     let plan: Plan
-    private let known: Mutex<Known>
-    private let slot: Mutex<Slot>
-
-    private struct Known {
-        var stored: Int
-        var total: Int?
-        var isBusy = false
-        var isFinished = false
-    }
-
-    private struct Slot: ~Copyable {
-        var writer: ContentWriter?
-    }
+    let bytes: PartialUpload
 
     /// A new session.
-    init(id: String, plan: Plan, total: Int?) {
+    init(id: String, plan: Plan, bytes: PartialUpload) {
         self.id = id
         self.plan = plan
-        known = Mutex(Known(stored: 0, total: total))
-        slot = Mutex(Slot(writer: nil))
-    }
-
-    /// The number of bytes stored so far, from the start of the file.
-    var stored: Int { known.withLock { $0.stored } }
-    /// The total size, once a request has stated it.
-    var total: Int? { known.withLock { $0.total } }
-    /// Whether the file has been created.
-    var isFinished: Bool { known.withLock { $0.isFinished } }
-
-    /// Records the total size.
-    /// - Returns: false if a different size was stated before.
-    func settle(total: Int) -> Bool {
-        known.withLock { known in
-            if let before = known.total { return before == total }
-            known.total = total
-            return true
-        }
-    }
-
-    /// Claims the session for a request that sends bytes; `false` if another request is still in progress.
-    func begin() -> Bool {
-        known.withLock { known in
-            guard !known.isBusy, !known.isFinished else { return false }
-            known.isBusy = true
-            return true
-        }
-    }
-
-    /// Releases the session.
-    func end() { known.withLock { $0.isBusy = false } }
-
-    /// Opens the part file at `path`. Like Google, computes all checksums of the received bytes, whether or not they
-    /// are requested.
-    private func writer(path: String, at start: Int) throws(StorageError) -> ContentWriter {
-        try ContentWriter(
-            path: path, resumingAt: start,
-            withSHA256: total.map { $0 <= StoredContent.largestWithAllChecksums } ?? false)
-    }
-
-    /// Appends bytes to the part file at `path`.
-    func append(_ bytes: ArraySlice<UInt8>, path: String) throws(StorageError) {
-        let start = stored
-        let count = try slot.withLock { slot throws(StorageError) in
-            if slot.writer == nil { slot.writer = try writer(path: path, at: start) }
-            try slot.writer?.append(bytes)
-            return slot.writer?.count ?? 0
-        }
-        known.withLock { $0.stored = count }
-    }
-
-    /// Drops an incomplete tail, so that the stored size is again a multiple of 256 KiB.
-    func roundDown() {
-        let isRagged = known.withLock { known in
-            let rest = known.stored % ContentWriter.pieceBytes
-            known.stored -= rest
-            return rest != 0
-        }
-        if isRagged { slot.withLock { $0.writer = nil } }
-    }
-
-    /// Closes the part file at `path`.
-    /// - Returns: the checksums of its bytes; `nil` for a checksum that was not computed.
-    func finish(path: String) throws(StorageError) -> (md5: String, sha256: String?) {
-        let start = stored
-        let sums = try slot.withLock { slot throws(StorageError) -> (md5: String, sha256: String?) in
-            if slot.writer == nil { slot.writer = try writer(path: path, at: start) }
-            defer { slot.writer = nil }
-            return (slot.writer?.finish() ?? "", slot.writer?.finishSHA256())
-        }
-        known.withLock { $0.isFinished = true }
-        return sums
+        self.bytes = bytes
     }
 
     /// The session in its stored form.
@@ -285,23 +198,26 @@ final class UploadSession: Sendable {
         ]
         json["contentType"] = .string(plan.contentType)
         json["fields"] = .string(plan.fields)
-        json["total"] = .int(total)
+        json["total"] = .int(bytes.total)
         return .object(json)
     }
 
-    /// A session from its stored form, with `partBytes` in its part file.
-    convenience init?(id: String, json: JSONValue, partBytes: Int) {
+    /// A session from its stored form, of whose part file only whole pieces count.
+    init?(id: String, json: JSONValue, in directory: StateDirectory) {
         guard let account = json["account"]?.string, let project = json["project"]?.string,
             let fileID = json["fileID"]?.string, let createdAt = Date(json: json["createdAt"]),
             let metadata = try? DriveMetadata((json["metadata"] ?? [:]).bytes())
         else { return nil }
+        let path = directory.uploadPath(id)
+        let partBytes = directory.size(path)
         self.init(
             id: id,
             plan: Plan(
                 account: account, project: project, fileID: fileID, isUpdate: json["isUpdate"]?.bool ?? false,
                 metadata: metadata, contentType: json["contentType"]?.string, fields: json["fields"]?.string,
                 createdAt: createdAt),
-            total: json["total"]?.int)
-        known.withLock { $0.stored = partBytes - partBytes % ContentWriter.pieceBytes }
+            bytes: PartialUpload(
+                path: path, .md5, stored: partBytes - partBytes % ContentWriter.pieceBytes,
+                total: json["total"]?.int))
     }
 }

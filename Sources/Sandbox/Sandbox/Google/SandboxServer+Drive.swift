@@ -1,18 +1,6 @@
 import FoundationEssentials
 import OpenSSLCrypto
 
-/// Uploaded bytes, not yet a file's content.
-struct UploadedContent: Sendable {
-    /// Their current location.
-    let path: String
-    let size: Int
-    let md5: String
-    /// `nil` if it is computed on request.
-    let sha256: String?
-    /// The media type that accompanied the bytes.
-    let contentType: String?
-}
-
 extension DriveFile {
     /// - Parameter sha256: the SHA-256 of the content, if it is already known.
     fileprivate mutating func beginRevision(sha256: String?) {
@@ -55,15 +43,14 @@ extension SandboxServer {
                 if let content {
                     try directory.move(content.path, to: path)
                 } else {
-                    var empty = try ContentWriter(path: path)
-                    _ = empty.finish()
+                    _ = try ContentWriter(path: path, .md5)
                 }
                 file.size = content?.size ?? 0
-                file.md5 = content?.md5 ?? "d41d8cd98f00b204e9800998ecf8427e"
+                file.md5 = content?.checksum ?? "d41d8cd98f00b204e9800998ecf8427e"
                 file.beginRevision(sha256: content?.sha256)
             }
-            file = state.drives[account]?.put(file) ?? file
-            try directory.write(file.storedJSON, to: directory.metadataPath(account, id))
+            file.sequence = state.drives[account]?.nextSequence ?? 0
+            try state.drives[account]?.keep(file, in: directory)
             return file
         }
     }
@@ -93,11 +80,11 @@ extension SandboxServer {
             if let content {
                 try directory.move(content.path, to: directory.contentPath(account, file.id))
                 file.size = content.size
-                file.md5 = content.md5
+                file.md5 = content.checksum
                 file.beginRevision(sha256: content.sha256)
             }
-            file = state.drives[account]?.put(file) ?? file
-            try directory.write(file.storedJSON, to: directory.metadataPath(account, file.id))
+            file.version += 1
+            try state.drives[account]?.keep(file, in: directory)
             return file
         }
     }
@@ -114,10 +101,7 @@ extension SandboxServer {
                 }
                 return file
             }
-            for gone in state.drives[account]?.remove(file.id) ?? [] {
-                directory.remove(directory.metadataPath(account, gone))
-                directory.remove(directory.contentPath(account, gone))
-            }
+            state.drives[account]?.delete(file.id, in: directory)
         }
     }
 
@@ -140,7 +124,7 @@ extension SandboxServer {
 
     /// - Throws: ``DriveError`` 409 if a file with that ID exists or has existed.
     static func requireUnused(_ id: String, in drive: Drive) throws(DriveError) {
-        guard drive.files[id] == nil, !drive.deletedIDs.contains(id) else {
+        guard drive.entries[id] == nil, !drive.deletedIDs.contains(id) else {
             throw DriveError(409, "fileIdInUse", "A file already exists with the provided ID.")
         }
     }

@@ -194,6 +194,30 @@ extension JSONValue: Decodable {
     }
 }
 
+/// Entries of the state directory and of the control interface as JSON: members named like the entry's properties, and
+/// times in the providers' format.
+enum EntryJSON {
+    static func bytes(of entry: some Encodable) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        encoder.dateEncodingStrategy = .custom { date, encoder in try date.text.encode(to: encoder) }
+        return [UInt8](try encoder.encode(entry))
+    }
+
+    /// - Throws: `DecodingError`, also if a member is missing.
+    static func entry<Entry: Decodable>(_ type: Entry.Type, from bytes: [UInt8]) throws -> Entry {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .custom { decoder in
+            let value = try decoder.singleValueContainer()
+            guard let date = Date(text: try value.decode(String.self)) else {
+                throw DecodingError.dataCorruptedError(in: value, debugDescription: "The text is not a time.")
+            }
+            return date
+        }
+        return try decoder.decode(type, from: Data(bytes))
+    }
+}
+
 extension JSONValue {
     /// The value as JSON text, indented by two spaces as Google prints it, or on one line.
     public func text(isPretty: Bool = false) -> String {

@@ -42,6 +42,13 @@ public struct SandboxResponse: Sendable {
         bodyJSON = json
     }
 
+    /// Creates a response with entries as indented JSON.
+    init(_ status: Int, entries: some Encodable) throws {
+        self.init(
+            status, headers: [("Content-Type", "application/json; charset=UTF-8")],
+            body: try EntryJSON.bytes(of: entries) + [0x0a])
+    }
+
     /// Creates a response with a part of a file.
     public init(
         _ status: Int, headers: [(name: String, value: String)], file path: String, offset: Int, count: Int

@@ -139,7 +139,7 @@ struct GraphItems {
             server.note(request, "simple-upload-size", "more than 250 MB require an upload session")
             throw GraphError(413, "requestTooLarge", "The request is too large.")
         }
-        let content = try OneDriveWriter.store(request, in: server.directory)
+        let content = try server.directory.receive(request, .quickXor)
         let time = server.now
         do {
             let stored = try server.changeOneDrive(of: account) { change in

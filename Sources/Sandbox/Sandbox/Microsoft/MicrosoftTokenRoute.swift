@@ -109,9 +109,7 @@ struct MicrosoftTokenRoute {
             throw MicrosoftError(400, "invalid_grant", 70000, "The provided value for 'code' is not valid.")
         }
         let now = server.now
-        let known = server.withState { state in
-            state.accounts[id].flatMap { account in account.codes.first { $0.value == value } }
-        }
+        let known = server.withState { $0.code(value)?.code }
         let isProgram = known?.redirect.map { MicrosoftAuthorization.platform(of: $0) == .native } ?? false
         try requireSecret(of: client, isProgram: isProgram, request)
         if let error = known.flatMap({ Self.objection(to: $0, form) }) { throw error }
@@ -180,12 +178,7 @@ struct MicrosoftTokenRoute {
             throw MicrosoftError(400, "invalid_request", 900_144, "The request body must contain 'refresh_token'.")
         }
         let scopes = try requestedScopes(request, form, isNeeded: false)
-        let known = server.withState { state in
-            state.owners[value].flatMap { state.accounts[$0] }.flatMap { account in
-                account.refreshTokens.first { $0.value == value }.map { (account, $0) }
-            }
-        }
-        guard let (account, token) = known, token.clientID == client.id else {
+        guard let (account, token) = server.withState({ $0.refreshToken(value) }), token.clientID == client.id else {
             throw MicrosoftError(400, "invalid_grant", 70000, "The provided value for 'refresh_token' is not valid.")
         }
         try requireSecret(of: client, isProgram: token.holder == .program, request)

@@ -2,7 +2,7 @@ import FoundationEssentials
 import OpenSSLCrypto
 
 /// A file or folder in an emulated OneDrive.
-struct OneDriveItem: Sendable {
+struct OneDriveItem: FileEntry {
     let id: String
     var name: String
     /// The folder that contains it; `nil` for the root.
@@ -23,12 +23,18 @@ struct OneDriveItem: Sendable {
     var contentVersion = 1
     /// Whether it is the folder of our app.
     var isAppFolder = false
-    /// Order of creation within the account.
-    var sequence = 0
+    /// Order of creation within the account; ends the ID.
+    let sequence: Int
+
+    var byteCount: Int { size }
+    var checksum: String? { quickXorHash }
 
     /// A new item.
-    init(id: String, name: String, parent: String?, isFolder: Bool, mimeType: String, at time: Date) {
-        self.id = id
+    init(
+        number: Int, in driveID: String, name: String, parent: String?, isFolder: Bool, mimeType: String, at time: Date
+    ) {
+        id = "\(driveID)!\(number)"
+        sequence = number
         self.name = name
         self.parent = parent
         self.isFolder = isFolder
@@ -43,91 +49,36 @@ struct OneDriveItem: Sendable {
     /// Changes only with the contents.
     var cTag: String { "\"c:{\(id)},\(contentVersion)\"" }
 
-    /// The item in its stored form.
-    var storedJSON: JSONValue {
-        var json: JSONObject = [
-            "id": .string(id), "name": .string(name), "isFolder": .bool(isFolder), "mimeType": .string(mimeType),
-            "createdAt": createdAt.json, "modifiedAt": modifiedAt.json, "contentAt": contentAt.json,
-            "size": .int(size), "version": .int(version), "contentVersion": .int(contentVersion),
-            "isAppFolder": .bool(isAppFolder), "sequence": .int(sequence),
-        ]
-        json["parent"] = .string(parent)
-        json["quickXorHash"] = .string(quickXorHash)
-        return .object(json)
-    }
-
-    /// An item from its stored form; `nil` if a member is missing.
-    init?(json: JSONValue) {
-        guard let id = json["id"]?.string, let name = json["name"]?.string, let isFolder = json["isFolder"]?.bool,
-            let created = Date(json: json["createdAt"]), let modified = Date(json: json["modifiedAt"]),
-            let content = Date(json: json["contentAt"])
-        else { return nil }
-        self.init(
-            id: id, name: name, parent: json["parent"]?.string, isFolder: isFolder,
-            mimeType: json["mimeType"]?.string ?? "application/octet-stream", at: created)
-        modifiedAt = modified
-        contentAt = content
-        size = json["size"]?.int ?? 0
-        quickXorHash = json["quickXorHash"]?.string
-        version = json["version"]?.int ?? 1
-        contentVersion = json["contentVersion"]?.int ?? 1
-        isAppFolder = json["isAppFolder"]?.bool ?? false
-        sequence = json["sequence"]?.int ?? 0
+    /// The root of a new OneDrive.
+    static func root(at time: Date) -> OneDriveItem {
+        OneDriveItem(
+            number: 101, in: RandomText.hexadecimal(16), name: "root", parent: nil, isFolder: true, mimeType: "",
+            at: time)
     }
 }
 
 /// One user's OneDrive. Names are unique within a folder, ignoring letter case.
-struct OneDrive: Sendable {
-    let account: String
+typealias OneDrive = FileTree<OneDriveItem>
+
+extension OneDrive {
     /// Sixteen hexadecimal digits; the items' IDs begin with it.
-    let driveID: String
-    let rootID: String
-    private(set) var items: [String: OneDriveItem]
-    private(set) var usedBytes = 0
-    private var nextSequence: Int
-
-    /// An empty OneDrive that contains only its root.
-    init(account: String, madeAt time: Date) {
-        self.account = account
-        driveID = RandomText.hexadecimal(16)
-        rootID = driveID + "!101"
-        items = [
-            rootID: OneDriveItem(id: rootID, name: "root", parent: nil, isFolder: true, mimeType: "", at: time)
-        ]
-        nextSequence = 102
-    }
-
-    /// A OneDrive from its stored form.
-    init(account: String, items stored: [OneDriveItem]) {
-        self.account = account
-        rootID = stored.first { $0.parent == nil }?.id ?? ""
-        driveID = String(rootID.prefix { $0 != "!" })
-        items = Dictionary(stored.map { ($0.id, $0) }) { $1 }
-        usedBytes = stored.reduce(0) { $0 + $1.size }
-        nextSequence = (stored.map(\.sequence).max() ?? 0) + 102
-    }
-
-    /// The ID of the next new item.
-    mutating func nextID() -> String {
-        defer { nextSequence += 1 }
-        return "\(driveID)!\(nextSequence)"
-    }
+    var driveID: String { String(rootID.prefix { $0 != "!" }) }
 
     /// The item with that ID.
-    subscript(_ id: String) -> OneDriveItem? { items[id] }
+    subscript(_ id: String) -> OneDriveItem? { entries[id] }
 
     /// The folder of our app, if it exists.
-    var appFolder: OneDriveItem? { items.values.first(where: \.isAppFolder) }
+    var appFolder: OneDriveItem? { entries.values.first(where: \.isAppFolder) }
 
     /// The item with that name in a folder.
     func child(_ name: String, of folder: String) -> OneDriveItem? {
         let wanted = name.lowercased()
-        return items.values.first { $0.parent == folder && $0.name.lowercased() == wanted }
+        return entries.values.first { $0.parent == folder && $0.name.lowercased() == wanted }
     }
 
     /// The items in a folder, by name.
     func children(of folder: String) -> [OneDriveItem] {
-        items.values.filter { $0.parent == folder }.sorted { $0.name < $1.name }
+        entries.values.filter { $0.parent == folder }.sorted { $0.name < $1.name }
     }
 
     /// A free name like `name` in the folder: `name 1`, `name 2`, …
@@ -142,46 +93,6 @@ struct OneDrive: Sendable {
         return candidate
     }
 
-    /// Adds or replaces an item.
-    /// - Returns: the stored item.
-    @discardableResult
-    mutating func put(_ item: OneDriveItem) -> OneDriveItem {
-        var item = item
-        if let old = items[item.id] {
-            usedBytes -= old.size
-            item.version = old.version + 1
-        } else {
-            item.sequence = Int(item.id.drop { $0 != "!" }.dropFirst()) ?? nextSequence
-        }
-        usedBytes += item.size
-        items[item.id] = item
-        return item
-    }
-
-    /// Removes an item, or a folder with its contents.
-    /// - Returns: the IDs of everything that was removed.
-    mutating func remove(_ id: String) -> [String] {
-        var gone: [String] = []
-        var waiting = [id]
-        while let next = waiting.popLast() {
-            guard let item = items.removeValue(forKey: next) else { continue }
-            usedBytes -= item.size
-            gone.append(next)
-            if item.isFolder { waiting += items.values.filter { $0.parent == next }.map(\.id) }
-        }
-        return gone
-    }
-
-    /// The names of the folders down to the item, joined by slashes; empty in the root.
-    func folderPath(of item: OneDriveItem) -> String {
-        var names: [String] = []
-        var current = item.parent
-        while let id = current, id != rootID, let folder = items[id] {
-            names.append(folder.name)
-            current = folder.parent
-        }
-        return names.reversed().joined(separator: "/")
-    }
 }
 
 extension RandomText {
@@ -265,7 +176,7 @@ enum OneDriveHashes: String, Sendable {
 }
 
 /// Whether an account has a OneDrive; accounts of organizations may have none.
-enum OneDriveState: String, Sendable, CaseIterable {
+enum OneDriveState: String, Codable, Sendable, CaseIterable {
     case ready
     /// Not set up for the person yet.
     case unprovisioned

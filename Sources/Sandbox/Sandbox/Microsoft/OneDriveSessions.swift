@@ -1,7 +1,4 @@
 import FoundationEssentials
-import Posix
-import StorageHashes
-import Synchronization
 
 /// Upload sessions (Microsoft Graph, "driveItem: createUploadSession"): fragments in order, each except the last a
 /// multiple of 320 KiB, on a separate host.
@@ -44,13 +41,17 @@ struct OneDriveSessions {
         if conflict == .fail, drive.child(place.name, of: place.folder) != nil { throw GraphError.nameTaken }
         let quota = server.withState { $0.accounts[account]?.quotaBytes } ?? 0
         if let size, drive.usedBytes + size > quota { throw GraphError.quotaExceeded }
+        let id = RandomText.token(40)
         let session = OneDriveSession(
-            id: RandomText.token(40), account: account, place: place, conflict: conflict, size: size,
-            expiresAt: time.addingTimeInterval(Self.lifeSeconds), directory: server.directory,
+            id: id, account: account, place: place, conflict: conflict,
+            expiresAt: time.addingTimeInterval(Self.lifeSeconds),
+            bytes: PartialUpload(path: server.directory.uploadPath(id), .quickXor, total: size),
             lag: server.withState { $0.settings.oneDriveSessionLag })
         server.withState { state in
             if state.oneDriveSessions.count >= Self.mostSessions {
-                for old in state.oneDriveSessions.values where old.expiresAt <= time { old.discard(server.directory) }
+                for old in state.oneDriveSessions.values where old.expiresAt <= time {
+                    server.directory.remove(old.bytes.path)
+                }
                 state.oneDriveSessions = state.oneDriveSessions.filter { $0.value.expiresAt > time }
             }
             state.oneDriveSessions[session.id] = session
@@ -62,10 +63,10 @@ struct OneDriveSessions {
     }
 
     private func state(_ session: OneDriveSession) -> JSONValue {
-        let next = session.stored
+        let next = session.bytes.stored
         // The real service uses both forms.
         let isClosed = server.withState { $0.settings.areOneDriveRangesClosed }
-        let end = isClosed ? session.size.map { String($0 - 1) } ?? "" : ""
+        let end = isClosed ? session.bytes.total.map { String($0 - 1) } ?? "" : ""
         return [
             "expirationDateTime": session.expiresAt.json, "nextExpectedRanges": [.string("\(next)-\(end)")],
         ]
@@ -84,7 +85,7 @@ struct OneDriveSessions {
         case "PUT": return try receive(request, session)
         case "DELETE":
             forget(session)
-            session.discard(server.directory)
+            server.directory.remove(session.bytes.path)
             return SandboxResponse(204)
         default:
             server.note(request, "method", "\(request.method) is not a method of an upload session")
@@ -93,11 +94,11 @@ struct OneDriveSessions {
     }
 
     private func receive(_ request: SandboxRequest, _ session: OneDriveSession) throws -> SandboxResponse {
-        guard !session.isLagging() else { throw GraphError.sessionNotFound }
+        guard !isLagging(session) else { throw GraphError.sessionNotFound }
         guard let range = request.header("content-range").flatMap(ContentRange.init), let bytes = range.bytes,
             let total = range.total
         else { throw broken(request, "content-range", "The Content-Range header is missing or malformed.") }
-        guard total > 0, session.settle(total) else {
+        guard total > 0, session.bytes.settle(total: total) else {
             throw broken(request, "content-range-total", "The total \(total) contradicts what was said before.")
         }
         if let length = request.body.declaredLength, length != bytes.count {
@@ -107,9 +108,9 @@ struct OneDriveSessions {
         guard bytes.count < Self.largestFragment else {
             throw broken(request, "fragment-size", "A fragment has less than 60 MiB.")
         }
-        guard session.begin() else { throw GraphError(409, "conflict", "Another request sends to this session.") }
-        defer { session.end() }
-        let stored = session.stored
+        guard session.bytes.begin() else { throw GraphError(409, "conflict", "Another request sends to this session.") }
+        defer { session.bytes.end() }
+        let stored = session.bytes.stored
         guard bytes.lowerBound == stored else {
             let code = bytes.lowerBound < stored ? "fragmentOverlap" : "fragmentOutOfOrder"
             if bytes.lowerBound > stored {
@@ -127,9 +128,25 @@ struct OneDriveSessions {
             throw broken(
                 request, "fragment-multiple", "The fragment has \(bytes.count) bytes, no multiple of 327680.")
         }
-        try session.append(request, keep: effect.keepBytes)
-        guard session.stored == total else { return SandboxResponse(202, json: state(session)) }
+        let ending = try BodyPump.run(request.body, keep: effect.keepBytes) { piece throws(StorageError) in
+            try session.bytes.append(piece)
+        }
+        guard ending != .cut else {
+            // An interrupted request leaves nothing behind.
+            session.bytes.cut(to: stored)
+            throw RequestBodyError.cut
+        }
+        guard session.bytes.stored == total else { return SandboxResponse(202, json: state(session)) }
         return try finish(session)
+    }
+
+    /// Whether the session is still unknown to the host that receives the bytes.
+    private func isLagging(_ session: OneDriveSession) -> Bool {
+        server.withState { state in
+            guard let lag = state.oneDriveSessions[session.id]?.lag, lag > 0 else { return false }
+            state.oneDriveSessions[session.id]?.lag = lag - 1
+            return true
+        }
     }
 
     private func broken(_ request: SandboxRequest, _ rule: String, _ message: String) -> GraphError {
@@ -140,7 +157,7 @@ struct OneDriveSessions {
     /// Creates the item; if that fails, keeps the session.
     private func finish(_ session: OneDriveSession) throws -> SandboxResponse {
         let time = server.now
-        let content = session.content
+        let content = try session.bytes.content()
         let stored = try server.changeOneDrive(of: session.account) { change in
             try change.store(
                 content, as: session.place.name, in: session.place.folder, conflict: session.conflict, at: time)
@@ -156,133 +173,14 @@ struct OneDriveSessions {
     }
 }
 
-/// One upload session. Only one request at a time sends bytes, which ``begin()`` and ``end()`` ensure. A session does
-/// not survive a restart of the sandbox.
-final class OneDriveSession: Sendable {
+/// One upload session. It does not survive a restart of the sandbox.
+struct OneDriveSession: Sendable {
     let id: String
     let account: String
     let place: OneDrivePlace
     let conflict: NameConflict
     let expiresAt: Date
-    private let known: Mutex<Known>
-
-    private struct Known {
-        var size: Int?
-        var writer: OneDriveWriter
-        var isBusy = false
-        /// The number of further requests that will not find the session.
-        var lag: Int
-    }
-
-    init(
-        id: String, account: String, place: OneDrivePlace, conflict: NameConflict, size: Int?, expiresAt: Date,
-        directory: StateDirectory, lag: Int
-    ) {
-        self.id = id
-        self.account = account
-        self.place = place
-        self.conflict = conflict
-        self.expiresAt = expiresAt
-        known = Mutex(Known(size: size, writer: OneDriveWriter(path: directory.uploadPath(id)), lag: lag))
-    }
-
-    /// The number of bytes stored so far, from the start of the file.
-    var stored: Int { known.withLock { $0.writer.count } }
-    /// The total size, once a request has stated it.
-    var size: Int? { known.withLock { $0.size } }
-
-    /// Records the total size; `false` if a different size was stated before.
-    func settle(_ total: Int) -> Bool {
-        known.withLock { known in
-            if let before = known.size { return before == total }
-            known.size = total
-            return true
-        }
-    }
-
-    /// Whether the session is still unknown to the host that receives the bytes.
-    func isLagging() -> Bool {
-        known.withLock { known in
-            guard known.lag > 0 else { return false }
-            known.lag -= 1
-            return true
-        }
-    }
-
-    func begin() -> Bool {
-        known.withLock { known in
-            guard !known.isBusy else { return false }
-            known.isBusy = true
-            return true
-        }
-    }
-
-    func end() { known.withLock { $0.isBusy = false } }
-
-    /// Appends a fragment; call only between ``begin()`` and ``end()``.
-    func append(_ request: SandboxRequest, keep: Int?) throws {
-        var writer = known.withLock { $0.writer }
-        _ = try writer.append(request, keep: keep)
-        let grown = writer
-        known.withLock { $0.writer = grown }
-    }
-
-    var content: OneDriveContent {
-        let writer = known.withLock { $0.writer }
-        return OneDriveContent(
-            path: writer.path, size: writer.count, quickXorHash: writer.quickXorHash, contentType: nil)
-    }
-
-    /// Discards the bytes.
-    func discard(_ directory: StateDirectory) { directory.remove(known.withLock { $0.writer.path }) }
-}
-
-/// Writes an item's bytes as they arrive and computes their quickXorHash at the same time, in constant memory.
-struct OneDriveWriter: Sendable {
-    let path: String
-    /// The number of bytes written and hashed.
-    private(set) var count = 0
-    private var hash = QuickXorHash()
-
-    init(path: String) { self.path = path }
-
-    /// The hash of the written bytes, in base64.
-    var quickXorHash: String { Data(hash.digest()).base64EncodedString() }
-
-    /// Appends the request's body.
-    ///
-    /// An interrupted request leaves nothing behind.
-    /// - Parameter keep: the maximum number of bytes to store; the rest is discarded.
-    /// - Returns: the number of bytes in the request.
-    /// - Throws: ``RequestBodyError/cut``.
-    mutating func append(_ request: SandboxRequest, keep: Int? = nil) throws -> Int {
-        let before = self
-        var after = self
-        let file = try StorageError.translating { () throws(PosixError) in try RegularFile(path, for: .writing) }
-        let ending = try BodyPump.run(request.body, keep: keep) { piece throws(StorageError) in
-            do { try file.write(piece.span, at: after.count) } catch { throw StorageError(description: "\(error)") }
-            after.hash.update(piece)
-            after.count += piece.count
-        }
-        guard case .complete(let received) = ending else {
-            self = before
-            throw RequestBodyError.cut
-        }
-        self = after
-        return received
-    }
-
-    /// Stores a request's whole body.
-    static func store(_ request: SandboxRequest, in directory: StateDirectory) throws -> OneDriveContent {
-        var writer = OneDriveWriter(path: directory.uploadPath("single-" + RandomText.token(24)))
-        do {
-            _ = try writer.append(request)
-        } catch {
-            directory.remove(writer.path)
-            throw error
-        }
-        return OneDriveContent(
-            path: writer.path, size: writer.count, quickXorHash: writer.quickXorHash,
-            contentType: request.header("content-type"))
-    }
+    let bytes: PartialUpload
+    /// The number of further requests that will not find the session.
+    var lag: Int
 }

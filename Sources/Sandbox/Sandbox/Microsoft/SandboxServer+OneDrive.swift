@@ -5,17 +5,6 @@ enum NameConflict: String, Sendable {
     case fail, replace, rename
 }
 
-/// Uploaded bytes, not yet an item's content.
-struct OneDriveContent: Sendable {
-    /// Their current location.
-    let path: String
-    let size: Int
-    /// In base64.
-    let quickXorHash: String
-    /// The media type that accompanied the bytes.
-    let contentType: String?
-}
-
 extension SandboxServer {
     /// The account's current OneDrive.
     func oneDrive(of account: String) throws(GraphError) -> OneDrive {
@@ -66,7 +55,8 @@ struct OneDriveChange {
         _ name: String, in parent: String, isAppFolder: Bool = false, at time: Date
     ) throws(StorageError) -> OneDriveItem {
         var folder = OneDriveItem(
-            id: drive.nextID(), name: name, parent: parent, isFolder: true, mimeType: "", at: time)
+            number: drive.nextSequence, in: drive.driveID, name: name, parent: parent, isFolder: true, mimeType: "",
+            at: time)
         folder.isAppFolder = isAppFolder
         return try keep(folder)
     }
@@ -74,7 +64,7 @@ struct OneDriveChange {
     /// Stores content under a name.
     /// - Returns: the item, and whether it is new.
     mutating func store(
-        _ content: OneDriveContent, as name: String, in parent: String, conflict: NameConflict, at time: Date
+        _ content: UploadedContent, as name: String, in parent: String, conflict: NameConflict, at time: Date
     ) throws -> (item: OneDriveItem, isNew: Bool) {
         var name = name
         let existing = drive.child(name, of: parent)
@@ -89,23 +79,23 @@ struct OneDriveChange {
         guard drive[parent] != nil else { throw GraphError.notFound }
         guard drive.usedBytes + content.size <= quotaBytes else { throw GraphError.quotaExceeded }
         var item = OneDriveItem(
-            id: drive.nextID(), name: name, parent: parent, isFolder: false,
+            number: drive.nextSequence, in: drive.driveID, name: name, parent: parent, isFolder: false,
             mimeType: content.contentType ?? "application/octet-stream", at: time)
         try directory.move(content.path, to: directory.contentPath(drive.account, item.id))
         item.size = content.size
-        item.quickXorHash = content.quickXorHash
+        item.quickXorHash = content.checksum
         return (try keep(item), true)
     }
 
     /// Replaces an item's content.
     mutating func replace(
-        _ item: OneDriveItem, by content: OneDriveContent, at time: Date
+        _ item: OneDriveItem, by content: UploadedContent, at time: Date
     ) throws -> OneDriveItem {
         guard drive.usedBytes - item.size + content.size <= quotaBytes else { throw GraphError.quotaExceeded }
         try directory.move(content.path, to: directory.contentPath(drive.account, item.id))
         var item = item
         item.size = content.size
-        item.quickXorHash = content.quickXorHash
+        item.quickXorHash = content.checksum
         item.modifiedAt = time
         item.contentAt = time
         item.contentVersion += 1
@@ -114,16 +104,12 @@ struct OneDriveChange {
 
     /// Stores a new or changed item.
     mutating func keep(_ item: OneDriveItem) throws(StorageError) -> OneDriveItem {
-        let kept = drive.put(item)
-        try directory.write(kept.storedJSON, to: directory.metadataPath(drive.account, kept.id))
-        return kept
+        var item = item
+        if let old = drive[item.id] { item.version = old.version + 1 }
+        try drive.keep(item, in: directory)
+        return item
     }
 
     /// Deletes an item, including the contents of a folder.
-    mutating func remove(_ id: String) {
-        for gone in drive.remove(id) {
-            directory.remove(directory.metadataPath(drive.account, gone))
-            directory.remove(directory.contentPath(drive.account, gone))
-        }
-    }
+    mutating func remove(_ id: String) { drive.delete(id, in: directory) }
 }

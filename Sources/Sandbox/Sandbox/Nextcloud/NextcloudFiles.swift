@@ -1,65 +1,18 @@
 import FoundationEssentials
 
 /// One person's files.
-struct NextcloudFiles: Sendable {
-    let account: String
-    private(set) var entries: [Int: NextcloudEntry] = [:]
-    private var paths: [String: Int] = [:]
-    private(set) var usedBytes = 0
+typealias NextcloudFiles = FileTree<NextcloudEntry>
 
-    init(account: String, entries stored: [NextcloudEntry]) {
-        self.account = account
-        for entry in stored { put(entry) }
-    }
-
+extension NextcloudFiles {
     /// The entry at a path; letter case matters.
-    subscript(_ path: String) -> NextcloudEntry? { paths[path].flatMap { entries[$0] } }
-
-    /// The entries in a folder, by path; including those in its subfolders if `isRecursive`.
-    func entries(below folder: String, isRecursive: Bool) -> [NextcloudEntry] {
-        let prefix = folder + "/"
-        return entries.values.filter { entry in
-            entry.path.hasPrefix(prefix) && (isRecursive || !entry.path.dropFirst(prefix.count).contains("/"))
-        }.sorted { $0.path < $1.path }
-    }
-
-    /// Adds or replaces an entry.
-    mutating func put(_ entry: NextcloudEntry) {
-        if let old = entries[entry.fileID] {
-            usedBytes -= old.size ?? 0
-            paths[old.path] = nil
-        }
-        usedBytes += entry.size ?? 0
-        entries[entry.fileID] = entry
-        paths[entry.path] = entry.fileID
-    }
-
-    /// Removes an entry, including the contents of a folder.
-    /// - Returns: all removed entries.
-    mutating func remove(_ entry: NextcloudEntry) -> [NextcloudEntry] {
-        let gone = [entry] + (entry.isFolder ? entries(below: entry.path, isRecursive: true) : [])
-        for one in gone {
-            entries[one.fileID] = nil
-            paths[one.path] = nil
-            usedBytes -= one.size ?? 0
-        }
-        return gone
-    }
-}
-
-/// Received bytes that are not a file's content yet.
-struct NextcloudContent: Sendable {
-    /// Their current location.
-    let file: String
-    let size: Int
-    let md5: String
+    subscript(_ path: String) -> NextcloudEntry? { entry(at: path) }
 }
 
 extension SandboxServer {
     /// Makes the bytes the contents of the file at a path, which is created if it is missing.
     /// - Returns: the file, and whether it is new.
     func store(
-        _ content: NextcloudContent, at path: String, checksum: String?, of account: String,
+        _ content: UploadedContent, at path: String, checksum: String?, of account: String,
         modifiedAt: Date? = nil, onlyIf condition: EntityCondition = EntityCondition()
     ) throws -> (entry: NextcloudEntry, isNew: Bool) {
         let time = modifiedAt ?? now
@@ -72,7 +25,7 @@ extension SandboxServer {
                 throw NextcloudError.insufficientStorage
             }
             var entry = try old ?? newEntry(at: path, of: account, &state, time)
-            try directory.move(content.file, to: directory.contentPath(account, entry.object))
+            try directory.move(content.path, to: directory.contentPath(account, entry.id))
             // Nextcloud treats a file as unchanged if its size and the time given by the client are the same.
             if modifiedAt == nil || old?.size != content.size || old?.modifiedAt.unixSeconds != time.unixSeconds {
                 entry.entityTag = NextcloudEntry.newEntityTag()
@@ -132,7 +85,7 @@ extension SandboxServer {
                 copy.checksum = original.checksum
                 if !copy.isFolder {
                     try directory.copy(
-                        directory.contentPath(account, original.object), to: directory.contentPath(account, copy.object)
+                        directory.contentPath(account, original.id), to: directory.contentPath(account, copy.id)
                     )
                 }
                 try keep(copy, of: account, &state)
@@ -170,10 +123,7 @@ extension SandboxServer {
     }
 
     private func remove(_ entry: NextcloudEntry, of account: String, _ state: inout SandboxState) {
-        for gone in state.nextclouds[account]?.remove(entry) ?? [] {
-            directory.remove(directory.metadataPath(account, gone.object))
-            directory.remove(directory.contentPath(account, gone.object))
-        }
+        state.nextclouds[account]?.delete(entry.id, in: directory)
     }
 
     private func newEntry(
@@ -201,25 +151,7 @@ extension SandboxServer {
     private func keep(
         _ entry: NextcloudEntry, of account: String, _ state: inout SandboxState
     ) throws(StorageError) {
-        state.nextclouds[account]?.put(entry)
-        try directory.write(entry.storedJSON, to: directory.metadataPath(account, entry.object))
-    }
-}
-
-extension SandboxState {
-    /// Restores an account's files from their stored form; a new account gets a root.
-    mutating func restoreNextcloud(of account: String, in directory: StateDirectory) throws(StorageError) {
-        var stored = try directory.names(in: "accounts/\(account)/metadata", suffix: ".json").compactMap { name in
-            directory.readJSON(directory.metadataPath(account, name)).flatMap(NextcloudEntry.init(json:))
-        }
-        if !stored.contains(where: { $0.path.isEmpty }) {
-            nextcloudFileID += 1
-            let root = NextcloudEntry(fileID: nextcloudFileID, path: "", at: Date())
-            try directory.write(root.storedJSON, to: directory.metadataPath(account, root.object))
-            stored.append(root)
-        }
-        nextcloudFileID = max(nextcloudFileID, stored.map(\.fileID).max() ?? 0)
-        nextclouds[account] = NextcloudFiles(account: account, entries: stored)
+        try state.nextclouds[account]?.keep(entry, in: directory)
     }
 }
 
@@ -256,12 +188,10 @@ struct EntityCondition: Sendable {
 }
 
 /// A file or folder of a person.
-struct NextcloudEntry: Sendable {
+struct NextcloudEntry: PathEntry {
     /// `oc:fileid`; unchanged when the entry is moved or its contents change.
     let fileID: Int
-    /// The path from the person's root: `/Folder/name.txt`; empty for the root itself.
     var path: String
-    /// Size in bytes; `nil` for folders.
     var size: Int?
     /// The client's checksum of the bytes, `MD5:…`, unverified.
     var checksum: String?
@@ -269,12 +199,9 @@ struct NextcloudEntry: Sendable {
     var entityTag: String
     var modifiedAt: Date
 
-    var isFolder: Bool { size == nil }
-    var name: String { String(path.split(separator: "/").last ?? "") }
-    /// The path of its folder.
-    var folder: String { path.isEmpty ? "" : String(path.dropLast(name.count + 1)) }
-    /// The name of its file in the state directory.
-    var object: String { String(fileID) }
+    var id: String { String(fileID) }
+    var address: String { path }
+    var sequence: Int { fileID }
 
     init(fileID: Int, path: String, at time: Date) {
         self.fileID = fileID
@@ -289,28 +216,4 @@ struct NextcloudEntry: Sendable {
         return String(repeating: "0", count: 13 - digits.count) + digits
     }
 
-    // MARK: On disk
-
-    var storedJSON: JSONValue {
-        var json: JSONObject = [
-            "fileID": .int(fileID), "path": .string(path), "entityTag": .string(entityTag),
-            "modifiedAt": modifiedAt.json,
-        ]
-        json["size"] = .int(size)
-        json["checksum"] = .string(checksum)
-        return .object(json)
-    }
-
-    /// An entry from its stored form; `nil` if a member is missing.
-    init?(json: JSONValue) {
-        guard let fileID = json["fileID"]?.int, let path = json["path"]?.string,
-            let entityTag = json["entityTag"]?.string, let modifiedAt = Date(json: json["modifiedAt"])
-        else { return nil }
-        self.fileID = fileID
-        self.path = path
-        self.entityTag = entityTag
-        self.modifiedAt = modifiedAt
-        size = json["size"]?.int
-        checksum = json["checksum"]?.string
-    }
 }

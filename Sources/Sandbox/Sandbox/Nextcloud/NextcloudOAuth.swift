@@ -69,13 +69,7 @@ struct NextcloudOAuth {
     }
 
     private func exchange(_ request: SandboxRequest, _ form: QueryItems) throws -> SandboxResponse {
-        let known = form["code"].flatMap { value in
-            server.withState { state in
-                state.owners[value].flatMap { state.accounts[$0] }.flatMap { account in
-                    account.codes.first { $0.value == value }.map { (account, $0) }
-                }
-            }
-        }
+        let known = form["code"].flatMap { value in server.withState { $0.code(value) } }
         // Checked before the client.
         guard let (account, code) = known, code.expiresAt > server.now else {
             throw OAuthError(400, "invalid_request", "")
@@ -101,14 +95,8 @@ struct NextcloudOAuth {
     }
 
     private func refresh(_ request: SandboxRequest, _ form: QueryItems) throws -> SandboxResponse {
-        let known = form["refresh_token"].flatMap { value in
-            server.withState { state in
-                state.owners[value].flatMap { state.accounts[$0] }.flatMap { account in
-                    account.refreshTokens.first { $0.value == value && !$0.isRevoked }.map { (account, $0) }
-                }
-            }
-        }
-        guard let (account, token) = known else { throw OAuthError(400, "invalid_request", "") }
+        let known = form["refresh_token"].flatMap { value in server.withState { $0.refreshToken(value) } }
+        guard let (account, token) = known, !token.isRevoked else { throw OAuthError(400, "invalid_request", "") }
         let client = try client(request)
         guard client.id == token.clientID else { throw OAuthError(400, "invalid_client", "") }
         return try issue(to: account.id, client) { account in

@@ -163,7 +163,7 @@ struct NextcloudSearch {
         guard folder.isEmpty || files[folder]?.isFolder == true else {
             throw NextcloudError.notFound(folder)
         }
-        let found = files.entries[number].flatMap { $0.path.hasPrefix(folder + "/") ? $0 : nil }
+        let found = files.entries[String(number)].flatMap { $0.path.hasPrefix(folder + "/") ? $0 : nil }
         return NextcloudProperties(prop, of: caller.account, usedBytes: files.usedBytes)
             .multistatus(found.map { [$0] } ?? [])
     }

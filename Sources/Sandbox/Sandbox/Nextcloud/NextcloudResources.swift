@@ -85,7 +85,7 @@ struct NextcloudResources {
         let entry = try existing(path)
         guard var size = entry.size else { throw NextcloudError.methodNotAllowed }
         if server.breaks.contains(.dropLastByte) { size = max(0, size - 1) }
-        let file = server.directory.contentPath(account, entry.object)
+        let file = server.directory.contentPath(account, entry.id)
         var headers: [(name: String, value: String)] = [
             ("Content-Type", MediaType.guess(entry.name)), ("Accept-Ranges", "bytes"),
             ("Last-Modified", HTTPDate.text(entry.modifiedAt)),
@@ -114,7 +114,7 @@ struct NextcloudResources {
         let condition = EntityCondition(request)
         try condition.check(server.withState { $0.nextclouds[account]?[path]?.entityTag })
         let modifiedAt = request.header("x-oc-mtime").flatMap { Double($0) }.map { Date(timeIntervalSince1970: $0) }
-        let content = try server.receiveNextcloudContent(request)
+        let content = try server.directory.receive(request, .md5)
         do {
             let (entry, isNew) = try server.store(
                 content, at: path, checksum: request.header("oc-checksum"), of: account, modifiedAt: modifiedAt,
@@ -124,7 +124,7 @@ struct NextcloudResources {
             if modifiedAt != nil { headers.append(("X-OC-MTime", "accepted")) }
             return SandboxResponse(isNew ? 201 : 204, headers: headers)
         } catch {
-            server.directory.remove(content.file)
+            server.directory.remove(content.path)
             throw error
         }
     }
@@ -139,21 +139,9 @@ extension SandboxRequest {
 }
 
 extension SandboxServer {
-    /// Stores a request's body; keeps nothing if the connection is lost.
-    func receiveNextcloudContent(_ request: SandboxRequest) throws -> NextcloudContent {
-        let file = directory.uploadPath("nextcloud-" + RandomText.token(24))
-        var writer = try ContentWriter(path: file)
-        let ending = try BodyPump.run(request.body) { piece throws(StorageError) in try writer.append(piece) }
-        guard ending != .cut else {
-            directory.remove(file)
-            throw RequestBodyError.cut
-        }
-        return NextcloudContent(file: file, size: writer.count, md5: writer.finish())
-    }
-
     /// The hash of the received bytes, if the client requests it with `X-Hash`.
-    func hashHeaders(of content: NextcloudContent, for request: SandboxRequest) -> [(name: String, value: String)] {
+    func hashHeaders(of content: UploadedContent, for request: SandboxRequest) -> [(name: String, value: String)] {
         guard ["md5", "all"].contains(request.header("x-hash")) else { return [] }
-        return [("X-Hash-MD5", breaks.contains(.wrongMD5) ? String(content.md5.reversed()) : content.md5)]
+        return [("X-Hash-MD5", breaks.contains(.wrongMD5) ? String(content.checksum.reversed()) : content.checksum)]
     }
 }

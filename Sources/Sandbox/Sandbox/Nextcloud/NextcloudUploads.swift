@@ -1,5 +1,3 @@
-internal import Posix
-
 /// A chunked upload in progress.
 struct NextcloudUpload: Sendable {
     let account: String
@@ -7,7 +5,7 @@ struct NextcloudUpload: Sendable {
     /// are ordered by name and have any size.
     let destination: String?
     /// Chunks by name.
-    var chunks: [String: NextcloudContent] = [:]
+    var chunks: [String: UploadedContent] = [:]
 }
 
 /// Chunked uploads, of version 2 and of version 1, which rclone uses, at `/remote.php/dav/uploads/USER/ID/…` (Developer
@@ -41,7 +39,7 @@ struct NextcloudUploads {
 
     private func end(_ key: String, _ upload: NextcloudUpload) {
         server.withState { $0.nextcloudUploads[key] = nil }
-        for chunk in upload.chunks.values { server.directory.remove(chunk.file) }
+        for chunk in upload.chunks.values { server.directory.remove(chunk.path) }
     }
 
     private func begin(_ request: SandboxRequest, _ key: String) throws -> SandboxResponse {
@@ -67,11 +65,11 @@ struct NextcloudUploads {
             (state.accounts[upload.account]?.quotaBytes ?? 0) - (state.nextclouds[upload.account]?.usedBytes ?? 0)
         }
         guard total <= room else { throw NextcloudError.insufficientStorage }
-        let content = try server.receiveNextcloudContent(request)
+        let content = try server.directory.receive(request, .md5)
         let replaced = server.withState { state in
             state.nextcloudUploads[key]?.chunks.updateValue(content, forKey: name)
         }
-        if let replaced { server.directory.remove(replaced.file) }
+        if let replaced { server.directory.remove(replaced.path) }
         return SandboxResponse(201, headers: server.hashHeaders(of: content, for: request))
     }
 
@@ -92,16 +90,15 @@ struct NextcloudUploads {
         if let total = request.header("oc-total-length"), Int(total) != size {
             throw NextcloudError.badRequest("Chunks on server do not sum up to \(total) but to \(size) bytes")
         }
-        let file = server.directory.uploadPath("nextcloud-" + RandomText.token(24))
-        var writer = try ContentWriter(path: file)
-        for chunk in chunks { try writer.append(fileAt: chunk.file, count: chunk.size) }
-        let content = NextcloudContent(file: file, size: writer.count, md5: writer.finish())
+        let content = try server.directory.store(.md5) { writer in
+            for chunk in chunks { try writer.append(chunk) }
+        }
         let (entry, isNew): (NextcloudEntry, Bool)
         do {
             (entry, isNew) = try server.store(
                 content, at: target, checksum: request.header("oc-checksum"), of: upload.account)
         } catch {
-            server.directory.remove(file)
+            server.directory.remove(content.path)
             throw error
         }
         end(key, upload)
@@ -113,21 +110,6 @@ struct NextcloudUploads {
         guard try upload.destination == nil || request.destination(of: upload.account) == upload.destination else {
             server.note(request, "chunk-destination", "the destination differs from the one at the start of the upload")
             throw NextcloudError.badRequest("another destination")
-        }
-    }
-}
-
-extension ContentWriter {
-    /// Appends the first `count` bytes of the file at `path`.
-    mutating func append(fileAt path: String, count: Int) throws(StorageError) {
-        let source = try StorageError.translating { () throws(PosixError) in try RegularFile(path, for: .reading) }
-        var piece = [UInt8](repeating: 0, count: min(Self.pieceBytes, max(1, count)))
-        var position = 0
-        while position < count {
-            let read = try Self.read(source, &piece, at: position)
-            guard read > 0 else { throw StorageError(description: "a chunk lost bytes: \(path)") }
-            try append(piece[..<min(read, count - position)])
-            position += read
         }
     }
 }

@@ -95,7 +95,7 @@ struct SandboxPage {
     }
 
     private func item(_ file: ShownFile, _ account: Account) -> String {
-        var html = "<li\(file.isTrashed ? " class=trashed" : "")>"
+        var html = "<li\(file.trashed ? " class=trashed" : "")>"
         html += "<a href=\"\(file.address(in: "view", of: account))\">"
         switch file.content(in: server.directory, of: account, limit: Self.excerptBytes).0 {
         case .picture:
@@ -105,8 +105,8 @@ struct SandboxPage {
             let kind = file.mimeType.split(separator: "/").last.map(String.init) ?? "file"
             html += "<span class=\"tile kind\">\(PageText.escape(String(kind.prefix(14))))</span>"
         }
-        html += "<b>\(PageText.escape(file.name))</b></a><small>\(PageText.size(file.sizeBytes)) · "
-        return html + file.modifiedAt.shown + (file.isTrashed ? " · in the bin" : "") + "</small></li>"
+        html += "<b>\(PageText.escape(file.name))</b></a><small>\(PageText.size(file.size)) · "
+        return html + file.modified.shown + (file.trashed ? " · in the bin" : "") + "</small></li>"
     }
 }
 
@@ -127,8 +127,8 @@ struct FilePage {
         }
         let address = file.address(in: "files", of: account)
         var html = "<header><p><a href=\"/sandbox\">All people</a></p><h1>\(PageText.escape(name))</h1><p class=meta>"
-        html += "\(PageText.size(file.sizeBytes)) · \(PageText.escape(file.mimeType)) · "
-        html += "\(file.modifiedAt.shown) · in \(PageText.escape(account.name))’s storage "
+        html += "\(PageText.size(file.size)) · \(PageText.escape(file.mimeType)) · "
+        html += "\(file.modified.shown) · in \(PageText.escape(account.name))’s storage "
         html += "\(PageLayout.badge(account.provider))</p></header><main>"
         let (content, isWhole) = file.content(in: server.directory, of: account, limit: Self.shownBytes)
         switch content {
@@ -138,7 +138,7 @@ struct FilePage {
             html += "<pre>\(PageText.escapeLines(text))</pre>"
             if !isWhole {
                 html +=
-                    "<p class=empty>The first \(PageText.size(Self.shownBytes)) of \(PageText.size(file.sizeBytes))."
+                    "<p class=empty>The first \(PageText.size(Self.shownBytes)) of \(PageText.size(file.size))."
                 html += "</p>"
             }
         case .bytes: html += "<p class=empty>Neither a picture nor text.</p>"

@@ -1,17 +1,22 @@
 import FoundationEssentials
 import Posix
 
-/// A file as displayed on the page, from any provider.
-struct ShownFile {
+/// A file as shown to a person, with names and folders instead of IDs: on the page, and in the control interface, which
+/// names the members like these properties.
+struct ShownFile: Encodable, Sendable {
     let name: String
     /// The folders that contain it, joined by slashes; empty at the root.
     let folder: String
-    let sizeBytes: Int
+    let size: Int
+    let checkSum: String
+    let modified: Date
+    /// Also the name of its contents in the account's directory.
+    let id: String
     let mimeType: String
-    let modifiedAt: Date
-    /// The name of its contents in the account's directory.
-    let object: String
-    var isTrashed = false
+    let trashed: Bool
+
+    /// The path from the root.
+    var path: String { (folder.isEmpty ? "/" : "/\(folder)/") + name }
 
     /// Its address in the control interface, below `files` or `view`.
     func address(in route: String, of account: Account) -> String {
@@ -25,45 +30,23 @@ extension Date {
     var shown: String { PageText.escape(String(text.prefix(16)).replacing("T", with: " ")) }
 }
 
+extension FileTree {
+    fileprivate var shownFiles: [ShownFile] {
+        files.map { file in
+            ShownFile(
+                name: file.name, folder: folderPath(of: file), size: file.byteCount, checkSum: file.checksum ?? "",
+                modified: file.modifiedAt, id: file.id, mimeType: file.mimeType, trashed: isTrashed(file))
+        }
+    }
+}
+
 extension SandboxState {
     /// The files of an account, in order of creation; `nil` if it has no storage.
     func shownFiles(of account: Account) -> (files: [ShownFile], usedBytes: Int, root: String)? {
-        if let drive = drives[account.id] {
-            let listing = FileListing(drive: drive)
-            let files = listing.files.map { file in
-                ShownFile(
-                    name: file.name, folder: listing.folderName(of: file), sizeBytes: file.size ?? 0,
-                    mimeType: file.mimeType, modifiedAt: file.modifiedAt, object: file.id,
-                    isTrashed: drive.isTrashed(file))
-            }
-            return (files, drive.usedBytes, "My Drive")
-        }
-        if let folder = dropboxes[account.id] {
-            let files = folder.entries.values.filter { !$0.isFolder }.sorted { $0.sequence < $1.sequence }
-            let shown = files.map { file in
-                ShownFile(
-                    name: file.name, folder: String(file.folder.dropFirst()), sizeBytes: file.size ?? 0,
-                    mimeType: MediaType.guess(file.name), modifiedAt: file.serverModifiedAt, object: file.id)
-            }
-            return (shown, folder.usedBytes, "Apps/Sandbox")
-        }
-        if let files = nextclouds[account.id] {
-            let shown = files.entries.values.filter { !$0.isFolder }.sorted { $0.fileID < $1.fileID }.map { file in
-                ShownFile(
-                    name: file.name, folder: String(file.folder.dropFirst()), sizeBytes: file.size ?? 0,
-                    mimeType: MediaType.guess(file.name), modifiedAt: file.modifiedAt, object: file.object)
-            }
-            return (shown, files.usedBytes, "Nextcloud")
-        }
-        if let drive = oneDrives[account.id] {
-            let files = OneDriveListing(drive: drive).files.map { file in
-                ShownFile(
-                    name: file.name, folder: drive.folderPath(of: file), sizeBytes: file.size,
-                    mimeType: file.mimeType, modifiedAt: file.modifiedAt, object: file.id)
-            }
-            return (files, drive.usedBytes, "OneDrive")
-        }
-        return nil
+        if let tree = drives[account.id] { return (tree.shownFiles, tree.usedBytes, "My Drive") }
+        if let tree = dropboxes[account.id] { return (tree.shownFiles, tree.usedBytes, "Apps/Sandbox") }
+        if let tree = nextclouds[account.id] { return (tree.shownFiles, tree.usedBytes, "Nextcloud") }
+        return oneDrives[account.id].map { ($0.shownFiles, $0.usedBytes, "OneDrive") }
     }
 }
 
@@ -111,9 +94,9 @@ enum ShownContent: Equatable {
 extension ShownFile {
     /// How to display this file, with at most `limit` bytes of text, and whether that is all of it.
     func content(in directory: StateDirectory, of account: Account, limit: Int) -> (ShownContent, isWhole: Bool) {
-        let count = min(limit, sizeBytes)
+        let count = min(limit, size)
         var bytes = [UInt8](repeating: 0, count: count)
-        let path = directory.contentPath(account.id, object)
+        let path = directory.contentPath(account.id, id)
         var read = 0
         do throws(PosixError) {
             let file = try RegularFile(path, for: .reading)
@@ -123,7 +106,7 @@ extension ShownFile {
             // The file has just been deleted.
             return (.bytes, true)
         }
-        let isWhole = count == sizeBytes
+        let isWhole = count == size
         return (ShownContent(mimeType: mimeType, beginning: bytes[..<read], isWhole: isWhole), isWhole)
     }
 }

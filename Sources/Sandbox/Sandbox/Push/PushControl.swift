@@ -12,7 +12,7 @@ struct PushControl {
         case ("GET", "pushes"):
             let token = request.query["token"]
             let pushes = server.withState { $0.pushes }.filter { token == nil || $0.token == token }
-            return SandboxResponse(200, json: .array(pushes.map(\.json)))
+            return try SandboxResponse(200, entries: pushes)
         case ("DELETE", "pushes"):
             server.withState { $0.pushes = [] }
             return SandboxResponse(204)
@@ -44,7 +44,7 @@ struct PushControl {
 }
 
 /// A notification accepted by an emulated push service, as it would appear on a device.
-struct DeliveredPush: Sendable {
+struct DeliveredPush: Encodable, Sendable {
     /// The maximum number of notifications kept, the newest ones.
     static let capacity = 5_000
 
@@ -57,15 +57,6 @@ struct DeliveredPush: Sendable {
     let text: String
     /// The sender's identifier: a second notification with the same one replaces the first on the screen.
     let id: String
-
-    var json: JSONValue {
-        var members: JSONObject = ["time": time.json, "service": .string(service)]
-        members["environment"] = .string(environment)
-        members["token"] = .string(token)
-        members["text"] = .string(text)
-        members["id"] = .string(id)
-        return .object(members)
-    }
 }
 
 /// How the push services respond to a token from now on, set by a test.

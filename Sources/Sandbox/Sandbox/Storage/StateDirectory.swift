@@ -58,11 +58,28 @@ public struct StateDirectory: Sendable {
 
     /// Writes a JSON value to the file at `path` atomically: a reader sees the old or the new value, never a part.
     func write(_ value: JSONValue, to path: String) throws(StorageError) {
+        try write(value.bytes(isPretty: true), to: path)
+    }
+
+    /// Writes an entry to the file at `path`, likewise.
+    func write(entry: some Encodable, to path: String) throws(StorageError) {
+        let bytes: [UInt8]
+        do { bytes = try EntryJSON.bytes(of: entry) } catch { throw StorageError(description: "\(error)") }
+        try write(bytes, to: path)
+    }
+
+    /// The entry in the file at `path`; `nil` if the file is missing or holds no such entry.
+    func read<Entry: Decodable>(_ type: Entry.Type, _ path: String) -> Entry? {
+        guard let bytes = try? TextFile.read(path) else { return nil }
+        return try? EntryJSON.entry(type, from: bytes)
+    }
+
+    private func write(_ bytes: [UInt8], to path: String) throws(StorageError) {
         try StorageError.translating { () throws(PosixError) in
             let temporary = path + ".new"
             try Directory.removeFile(temporary)
             let file = try RegularFile(temporary, for: .writing)
-            try file.write(value.bytes(isPretty: true).span, at: 0)
+            try file.write(bytes.span, at: 0)
             try Directory.rename(temporary, to: path)
         }
     }
