@@ -325,4 +325,11 @@ let noon = WireDate(secondsSince1970: 1_800_000_000)
 func someFile() -> FileUUID { FileUUID(UUID().uuidString)! }
 
 /// Bytes without repetitions over short distances.
-func someBytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
+func someBytes(_ count: Int) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count)
+    while bytes.count < count { bytes += repeatedBytes.prefix(count - bytes.count) }
+    return bytes
+}
+
+private let repeatedBytes = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
