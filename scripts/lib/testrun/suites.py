@@ -33,7 +33,7 @@ APART = ("AcceptanceTests.PrivateStackTests", "AcceptanceTests.GigabyteTests", "
 PARTS_OF_PRIVATE_STACKS = 3
 # Its long suites, in seconds, so that the parts end at about the same time; the others take 10 on average.
 PRIVATE_SECONDS = {
-    "CloudCheckTests": 180, "CloudFailureTests": 100, "DoctorTests": 80, "HostLossTests": 75, "OutageTests": 70,
+    "CloudCheckTests": 130, "CloudFailureTests": 100, "DoctorTests": 80, "HostLossTests": 75, "OutageTests": 70,
     "NameResolutionTests": 55, "DirectTransferTests": 50, "IndexPageTests": 45, "EndedUploadTests": 40,
     "PieceResilienceTests": 40, "HangingProviderTests": 35, "KeepingTests": 30, "ResilienceTests": 30,
     "RestoredServerTests": 30,
