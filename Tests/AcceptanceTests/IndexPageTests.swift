@@ -69,6 +69,8 @@ extension PrivateStackTests {
             let waiting = try pending(alice)
             let names = [picture, text].map { $0.cloudName(device: alice.device) }
 
+            // The page waits for further changes, whichever the storage.
+            if provider != .google { try hurry(alice) }
             let first = try await page(of: alice, "both files") { page in names.allSatisfy(page.contains) }
             let tool = try OperatorTool(server)
             let checked = try tool.run(["fsck", "--clouds", "--json", "--owner", "\(alice.userID)"]).output

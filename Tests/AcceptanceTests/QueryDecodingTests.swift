@@ -74,13 +74,6 @@ struct QueryDecodingTests {
         expectJSON(try alice.call("GET", "Index", ["sharingGroupUUID": alice.group, "other": "x"]))
     }
 
-    @Test("Booleans may be 1, 0, true or false", arguments: ["0", "false"])
-    func booleans(text: String) throws {
-        let alice = try server.signUpOwningUser()
-
-        try alice.stage(TestFile(), masterVersion: 0, overriding: ["undeleteServerFile": text])
-    }
-
     @Test(
         "Metadata that are not the expected JSON are rejected, and nothing is staged [128]",
         arguments: [

@@ -21,7 +21,8 @@ sys.dont_write_bytecode = True
 from testrun.account import Account  # noqa: E402
 from testrun.stalls import StallWatch  # noqa: E402
 from testrun.steps import Steps, closing_line, unittest_results, verdicts  # noqa: E402
-from testrun.suites import TESTS_AT_ONCE, Suite, SuiteRunner, suites_of  # noqa: E402
+from testrun.suites import (  # noqa: E402
+    ORDER, PRIVATE_SECONDS, SERIAL, TESTS_AT_ONCE, Suite, SuiteRunner, parts_of, seconds_of, suites_of)
 
 PROGRAM = """\
     #!/usr/bin/python3
@@ -145,22 +146,38 @@ class SuiteTests(unittest.TestCase):
         suites = suites_of(["StoreTests.A/a()", "AcceptanceTests.B/b()", "StoreTests.C/c()", *private])
 
         self.assertEqual([suite.name for suite in suites], [
-            "AcceptanceTests", "PrivateStackTests-1", "PrivateStackTests-2", "RandomisedTests", "GigabyteTests", "StoreTests"])
+            "AcceptanceTests", "PrivateStackTests-1", "PrivateStackTests-2", "PrivateStackTests-3", "GigabyteTests",
+            "RandomisedTests", "StoreTests"])
         self.assertEqual(sum(suite.width for suite in suites[:4]), TESTS_AT_ONCE)
         self.assertEqual([word for word in suites[0].arguments if word.startswith("^Acc")], [
             r"^AcceptanceTests\.", "^AcceptanceTests\\.PrivateStackTests/",
-            *[arg for suite in suites[3:5] for arg in suite.arguments if arg != "--filter"]])
+            *[arg for suite in suites[4:6] for arg in suite.arguments if arg != "--filter"]])
         for test in private:
-            self.assertEqual(len([1 for suite in suites[1:3] if re.search(suite.arguments[1], test)]), 1, test)
+            self.assertEqual(len([1 for suite in suites[1:4] if re.search(suite.arguments[1], test)]), 1, test)
 
-    def test_the_longest_target_begins_as_soon_as_there_is_room(self) -> None:
+    def test_long_suites_begin_first(self) -> None:
         suites = suites_of([
-            "StoreTests.A/a()", "CloudStorageTests.B/b()", "AcceptanceTests.C/c()", "AcceptanceTests.PrivateStackTests/D/d()"])
+            "CurlTests.A/a()", "StoreTests.A/a()", "CloudStorageTests.B/b()", "AcceptanceTests.C/c()", "SyncdirStackTests.D/d()",
+            "AcceptanceTests.PrivateStackTests/E/e()"])
 
-        names = [suite.name for suite in suites]
-        self.assertEqual(names, [
-            "AcceptanceTests", "PrivateStackTests-1", "CloudStorageTests", "RandomisedTests", "GigabyteTests", "StoreTests"])
-        self.assertEqual(sum(suite.width for suite in suites[:3]), TESTS_AT_ONCE)
+        self.assertEqual([(suite.name, suite.width) for suite in suites], [
+            ("AcceptanceTests", 3), ("CloudStorageTests", 1), ("PrivateStackTests-1", 1), ("GigabyteTests", 1),
+            ("RandomisedTests", 1), ("SyncdirStackTests", 1), ("StoreTests", 2), ("CurlTests", 2)])
+
+    def test_the_parts_with_private_stacks_take_about_the_same_time(self) -> None:
+        parts = parts_of({*PRIVATE_SECONDS, "A", "B", "C"})
+
+        self.assertEqual(sorted(name for part in parts for name in part), sorted([*PRIVATE_SECONDS, "A", "B", "C"]))
+        self.assertLess(max(map(seconds_of, parts)) - min(map(seconds_of, parts)), 30)
+
+    def test_names_of_suites_are_those_of_the_tests(self) -> None:
+        """A renamed suite would otherwise take its time somewhere else."""
+        tests = Path(__file__).resolve().parents[1]
+        text = "\n".join(file.read_text(encoding="utf-8") for file in (tests / "AcceptanceTests").rglob("*.swift"))
+        for name in PRIVATE_SECONDS:
+            self.assertRegex(text, rf"\b(struct|class) {name}\b")
+        targets = {folder.name for folder in tests.rglob("*Tests") if folder.is_dir()}
+        self.assertLessEqual({name for name in (*ORDER[1:2], *ORDER[7:], *SERIAL)}, targets)
 
 
 class StepTests(unittest.TestCase):

@@ -25,6 +25,7 @@ public final class ScratchDatabase: Sendable {
     private let options: [String]
     private let databases = Atomic<Int>(0)
     private let supervisor = Mutex<Supervisor?>(nil)
+    private let schema = Mutex<String?>(nil)
 
     private static let sharedServer = Mutex<Result<ScratchDatabase, Failure>?>(nil)
 
@@ -76,6 +77,36 @@ public final class ScratchDatabase: Sendable {
         try connection.executeScript("CREATE DATABASE test_\(number) CHARACTER SET utf8mb4")
         settings.database = "test_\(number)"
         return settings
+    }
+
+    /// Creates a database like the one that `migrate` prepared, with its rows. `migrate` runs for the first database
+    /// only, because a migration rebuilds tables many times.
+    /// - Parameter migrate: always the same.
+    public func makeDatabase(migratedBy migrate: (ConnectionSettings) throws -> Void) throws -> ConnectionSettings {
+        let script = try schema.withLock { known in
+            if let known { return known }
+            let first = try makeDatabase()
+            try migrate(first)
+            let script = try dump(of: first)
+            known = script
+            return script
+        }
+        let settings = try makeDatabase()
+        var connection = try Connection(settings)
+        try connection.executeScript(script)
+        return settings
+    }
+
+    /// The statements that create a database's tables and rows.
+    private func dump(of settings: ConnectionSettings) throws -> String {
+        let dump = try Command(
+            "/usr/bin/mariadb-dump",
+            [
+                "--no-defaults", "--socket=\(socketPath)", "--user=root", "--hex-blob", "--skip-add-drop-table",
+                "--skip-add-locks", "--skip-disable-keys", "--skip-comments", settings.database ?? "",
+            ])
+        guard dump.status == 0 else { throw Failure(description: "mariadb-dump failed: \(dump.output.suffix(2000))") }
+        return dump.output
     }
 
     /// Settings of the administrator account, whose password is empty.

@@ -51,6 +51,13 @@ extension PrivateStackTests {
             for (index, file) in files.enumerated() { try user.publish(file, masterVersion: version + Int64(index)) }
         }
 
+        /// Makes the user's files more than an hour old; the check looks for missing objects of younger files again
+        /// after three seconds.
+        private func age(_ user: TestUser) throws {
+            _ = try server.askDatabase(
+                "UPDATE files SET updated_at = updated_at - INTERVAL 2 HOUR WHERE owning_user_id = \(user.userID)")
+        }
+
         // MARK: Reports of fsck
 
         private func examine(_ user: TestUser, _ arguments: String...) throws -> JSONValue {
@@ -100,6 +107,7 @@ extension PrivateStackTests {
             }
             version += 1
             try alice.stage(staged, masterVersion: version)
+            if provider != .google { try age(alice) }
             let before = findings(try examine(alice))
 
             try server.sandbox.delete(missing.cloudName(device: alice.device), in: alice.account)
@@ -139,11 +147,12 @@ extension PrivateStackTests {
         }
 
         /// The copy is old enough to be deleted, but it is the only one left.
-        @Test("A copy that replaces a lost object is never deleted", arguments: storages)
+        @Test("A copy that replaces a lost object is never deleted", arguments: [SandboxProvider.google, .dropbox])
         func substitute(provider: SandboxProvider) async throws {
             let alice = try await signUp(provider)
             let file = TestFile("copied").stored(at: provider)
             try publish([file], by: alice)
+            if provider != .google { try age(alice) }
             try server.sandbox.delete(file.cloudName(device: alice.device), in: alice.account)
             try putOld("copied", as: file.cloudName(device: alice.device), of: alice)
 
@@ -167,6 +176,7 @@ extension PrivateStackTests {
                 TestFile("kept").stored(at: provider), TestFile("copied").stored(at: provider), TestFile("stray")
             )
             try publish([kept, copied], by: alice)
+            if provider != .google { try age(alice) }
             try server.sandbox.delete(copied.cloudName(device: alice.device), in: alice.account)
             try put("copied", as: copied.cloudName(device: alice.device), of: alice)
             try putOld("stray", as: stray.cloudName(device: alice.device), of: alice)
@@ -284,6 +294,7 @@ extension PrivateStackTests {
             let alice = try await signUp(.dropbox)
             let files = (0..<5).map { TestFile("file \($0)").stored(at: .dropbox) }
             try publish(files, by: alice)
+            try age(alice)
             for file in files { try server.sandbox.delete(file.cloudName(device: alice.device), in: alice.account) }
             try put("mine", as: "holiday.txt", of: alice)
 

@@ -208,7 +208,7 @@ extension SyncdirTests {
         func interruption() async throws {
             let (ada, bob, group) = try TerminalUser.couple(server)
             var slow = SandboxFault(pathPrefix: "/upload/drive")
-            slow.latencyMilliseconds = 20_000
+            slow.latencyMilliseconds = 8_000
             try server.sandbox.inject(slow)
             defer { try? server.sandbox.clearFaults() }
             let mark = try server.sandbox.lastRequest()

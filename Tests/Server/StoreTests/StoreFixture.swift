@@ -11,10 +11,11 @@ struct StoreFixture: Sendable {
     let store: MetadataStore
 
     init(connections: Int = 10, lockWait: Duration = .seconds(10)) throws {
-        var settings = try ScratchDatabase.shared().makeDatabase()
+        var settings = try ScratchDatabase.shared().makeDatabase { settings in
+            var runner = try MigrationRunner(settings, leaseOwner: "test")
+            _ = try runner.migrate()
+        }
         settings.lockWaitTimeout = lockWait
-        var runner = try MigrationRunner(settings, leaseOwner: "test")
-        _ = try runner.migrate()
         self.settings = settings
         store = MetadataStore(
             pool: ConnectionPool(settings: settings, maximumConnections: connections, leaseTimeout: .seconds(30)),

@@ -46,7 +46,12 @@ struct TestServer: Sendable {
         replacedVersionSeconds: Int64 = 0, now: @escaping @Sendable () -> WireDate = { noon }
     ) throws {
         self.providers = providers
-        let settings = withDatabase ? try ScratchDatabase.shared().makeDatabase() : nil
+        let settings =
+            withDatabase
+            ? try ScratchDatabase.shared().makeDatabase { settings in
+                var runner = try MigrationRunner(settings, leaseOwner: "test")
+                _ = try runner.migrate()
+            } : nil
         self.settings = settings
         store = MetadataStore(
             pool: ConnectionPool(
@@ -54,11 +59,7 @@ struct TestServer: Sendable {
                     ?? ConnectionSettings(address: .unixSocket(path: "/nowhere"), user: "", password: "", database: nil),
                 maximumConnections: 8, leaseTimeout: .seconds(20)),
             pause: { _ in sched_yield() })
-        if let settings {
-            var runner = try MigrationRunner(settings, leaseOwner: "test")
-            _ = try runner.migrate()
-            store.open()
-        }
+        if withDatabase { store.open() }
         keys = KeyRing(current: try SealingKey(Array(0..<32)))
         let storage = StorageRegistry(
             store: store, sealer: CredentialSealer(keys: keys),
@@ -324,4 +325,11 @@ let noon = WireDate(secondsSince1970: 1_800_000_000)
 func someFile() -> FileUUID { FileUUID(UUID().uuidString)! }
 
 /// Bytes without repetitions over short distances.
-func someBytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
+func someBytes(_ count: Int) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count)
+    while bytes.count < count { bytes += repeatedBytes.prefix(count - bytes.count) }
+    return bytes
+}
+
+private let repeatedBytes = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }

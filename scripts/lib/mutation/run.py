@@ -98,7 +98,8 @@ class Trial:
         name = fault or "without-a-fault"
         progress = Progress(self.logs / f"{name}.events")
         progress.path.unlink(missing_ok=True)
-        environment = {**os.environ, "SYNC_MUTATION": fault, "SYNC_BIN_DIR": str(self.programs), "NO_COLOR": "1"}
+        environment = {**os.environ, "SYNC_MUTATION": fault, "SYNC_BIN_DIR": str(self.programs), "NO_COLOR": "1",
+                       "SYNC_HISTORIES": "480"}
         with open(self.logs / f"{name}.log", "wb") as output:
             process = subprocess.Popen(
                 [self.programs / "syncserverPackageTests.xctest", "--testing-library", "swift-testing",

@@ -28,12 +28,26 @@ LIMITS_SECONDS = {
     "AcceptanceTests.ConcurrencyTests/manyWriters": 900.0,
 }
 # Suites with their own stacks, separate from the other tests of their target.
-APART = ("AcceptanceTests.PrivateStackTests", "AcceptanceTests.RandomisedTests", "AcceptanceTests.GigabyteTests")
-# The first of them would take longer than all the others.
-PARTS_OF_PRIVATE_STACKS = 2
-# A target whose tests run one after the other on nine storages; it should start early, so that nothing waits for it
-# alone.
-LONGEST = "CloudStorageTests"
+APART = ("AcceptanceTests.PrivateStackTests", "AcceptanceTests.GigabyteTests", "AcceptanceTests.RandomisedTests")
+# The first of them runs its tests one after the other, and would take longer than everything else.
+PARTS_OF_PRIVATE_STACKS = 3
+# Its long suites, in seconds, so that the parts end at about the same time; the others take 10 on average.
+PRIVATE_SECONDS = {
+    "CloudCheckTests": 130, "CloudFailureTests": 100, "DoctorTests": 80, "HostLossTests": 75, "OutageTests": 70,
+    "NameResolutionTests": 55, "DirectTransferTests": 50, "IndexPageTests": 45, "EndedUploadTests": 40,
+    "PieceResilienceTests": 40, "HangingProviderTests": 35, "KeepingTests": 30, "ResilienceTests": 30,
+    "RestoredServerTests": 30,
+}
+# The order in which suites start: those first that take longer than half a minute, so that nothing waits for one of them
+# alone in the end; the others follow.
+ORDER = (
+    "AcceptanceTests", "CloudStorageTests", "PrivateStackTests-1", "PrivateStackTests-2", "PrivateStackTests-3",
+    "GigabyteTests", "RandomisedTests", "SyncdirStackTests", "StoreTests", "SyncServiceTests", "SyncClientStackTests",
+    "AdministrationTests", "TrialTests", "SyncClientTestingTests", "SandboxTests", "SyncServerConnectionStackTests",
+    "AlbumStackTests",
+)
+# Targets whose tests run one after the other, because they share a sandbox or a stack: they need no second place.
+SERIAL = ("CloudStorageTests", "SyncdirStackTests", "TrialTests")
 POLL_SECONDS = 0.2
 ISSUES_SHOWN = 5  # of each test
 
@@ -65,20 +79,32 @@ class Result:
 
 
 def suites_of(tests: list[str]) -> list[Suite]:
-    """All suites, the longest first; `tests` are names as --list-tests prints them."""
+    """All suites, in the order in which they start; `tests` are names as --list-tests prints them."""
     targets = dict.fromkeys(test.partition(".")[0] for test in tests)
     acceptance = "AcceptanceTests"
     everything_else = [arg for name in APART for arg in ("--skip", f"^{re.escape(name)}/")]
     suites = [Suite(acceptance, ("--filter", rf"^{acceptance}\.", *everything_else), 3)]
     private, *others = APART
-    inner = sorted({test.split("/")[1] for test in tests if test.startswith(f"{private}/")})
-    for part in range(min(PARTS_OF_PRIVATE_STACKS, len(inner))):
-        names = "|".join(map(re.escape, inner[part::PARTS_OF_PRIVATE_STACKS]))
-        suites.append(Suite(f"{private.partition('.')[2]}-{part + 1}", ("--filter", f"^{re.escape(private)}/({names})/"), 1))
+    parts = parts_of({test.split("/")[1] for test in tests if test.startswith(f"{private}/")})
+    for number, part in enumerate(parts, 1):
+        names = "|".join(map(re.escape, part))
+        suites.append(Suite(f"{private.partition('.')[2]}-{number}", ("--filter", f"^{re.escape(private)}/({names})/"), 1))
     suites += [Suite(name.partition(".")[2], ("--filter", f"^{re.escape(name)}/"), 1) for name in others]
-    suites += [Suite(name, ("--filter", rf"^{name}\."), 2) for name in targets if name != acceptance]
-    # There is just enough room for it beside the acceptance tests and the first of the separate suites.
-    return sorted(suites, key=lambda suite: suites.index(suite) if suite.name != LONGEST else 1.5)
+    suites += [Suite(name, ("--filter", rf"^{name}\."), 1 if name in SERIAL else 2)
+               for name in targets if name != acceptance]
+    return sorted(suites, key=lambda suite: ORDER.index(suite.name) if suite.name in ORDER else len(ORDER))
+
+
+def parts_of(names: set[str]) -> list[list[str]]:
+    """Suites with private stacks, in parts that take about the same time; no part is empty."""
+    parts: list[list[str]] = [[] for _ in range(min(PARTS_OF_PRIVATE_STACKS, len(names)))]
+    for name in sorted(names, key=lambda name: (-seconds_of([name]), name)):
+        min(parts, key=seconds_of).append(name)
+    return parts
+
+
+def seconds_of(names: list[str]) -> int:
+    return sum(PRIVATE_SECONDS.get(name, 10) for name in names)
 
 
 class SuiteRunner:

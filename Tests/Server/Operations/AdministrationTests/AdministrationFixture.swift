@@ -16,11 +16,13 @@ struct AdministrationFixture: Sendable {
     var sealer: CredentialSealer { CredentialSealer(keys: keys) }
 
     init(migrated: Bool = true, populated: Bool = true) throws {
-        settings = try ScratchDatabase.shared().makeDatabase()
-        if migrated {
-            var runner = try MigrationRunner(settings, leaseOwner: "test")
-            _ = try runner.migrate()
-        }
+        let server = try ScratchDatabase.shared()
+        settings =
+            try migrated
+            ? server.makeDatabase { settings in
+                var runner = try MigrationRunner(settings, leaseOwner: "test")
+                _ = try runner.migrate()
+            } : server.makeDatabase()
         store = MetadataStore(
             pool: ConnectionPool(settings: settings, maximumConnections: 4, leaseTimeout: .seconds(30)),
             pause: { Thread.sleep(forTimeInterval: Double($0.components.attoseconds) / 1e18) })

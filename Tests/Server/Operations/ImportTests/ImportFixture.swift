@@ -24,9 +24,10 @@ struct ImportFixture {
     init(rows: Bool = true) throws {
         let server = try ScratchDatabase.shared()
         sourceSettings = try server.makeDatabase()
-        settings = try server.makeDatabase()
-        var runner = try MigrationRunner(settings, leaseOwner: "test")
-        _ = try runner.migrate()
+        settings = try server.makeDatabase { settings in
+            var runner = try MigrationRunner(settings, leaseOwner: "test")
+            _ = try runner.migrate()
+        }
         store = MetadataStore(
             pool: ConnectionPool(settings: settings, maximumConnections: 2, leaseTimeout: .seconds(10)),
             pause: { _ in })
