@@ -232,13 +232,14 @@ private final class Conversation {
 
     private func commit(_ speaker: Speaker) -> ServerRequest {
         if random.once(in: 6), let last = lastCommit[speaker.name] { return last }
+        var id = random.once(in: 5) ? nil : CommitID(group.rawValue.prefix(24) + String(format: "%012d", number))
+        // Sometimes the id of the speaker's last commit.
+        if random.once(in: 8), case .doneUploads(let last)? = lastCommit[speaker.name] { id = last.commitID }
         let request = ServerRequest.doneUploads(
             .init(
                 sharingGroupUUID: group, masterVersion: masterVersion(),
                 sharingGroupName: random.once(in: 6) ? "Name \(number)" : nil, pushNotificationMessage: nil,
-                commitID: random.once(in: 5)
-                    ? nil : CommitID(group.rawValue.prefix(24) + String(format: "%012d", number)),
-                numberOfDeletions: 0))
+                commitID: id, numberOfDeletions: 0))
         lastCommit[speaker.name] = request
         return request
     }

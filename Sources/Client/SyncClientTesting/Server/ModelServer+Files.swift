@@ -135,6 +135,9 @@ extension ModelServer {
         for (key, change) in own {
             if let refusal = refusal(of: change, key.file, caller, group) { return refusal }
         }
+        if capabilities.commitID, let commitKey, group.commits[commitKey] != nil {
+            return .refused(.commitIdReused)
+        }
         group.masterVersion = group.masterVersion.next
         for (key, change) in own.sorted(by: { $0.key.file < $1.key.file }) {
             apply(change, to: key.file, caller, &group)
