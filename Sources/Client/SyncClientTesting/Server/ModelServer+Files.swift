@@ -60,7 +60,7 @@ extension ModelServer {
         }
         let key = ModelGroup.StagingKey(caller: caller, file: file)
         if var staged = group.staged[key], case .upload(let version, _, _, _, _) = staged.kind,
-            version == known.version.next
+            version == known.version.next, !staged.hasLostContents
         {
             staged.text = text
             group.staged[key] = staged
