@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The model: possible states after lost replies")
 struct PossibilitiesTests {
-    var scene = Scene()
+    private var scene = Scene()
     let anna = Caller(Scene.anna, on: "1")
 
     @Test("A lost reply leaves two possible states, and the group's next reply decides between them")
@@ -60,7 +60,7 @@ struct PossibilitiesTests {
     mutating func excuse() {
         var possibilities = Possibilities(of: scene.world)
         let failure = Refusal(502, "cloud_unavailable")
-        let upload = scene.upload("a", 0, "one")
+        let upload = scene.upload("a", "one")
 
         #expect(
             possibilities.account(for: [
@@ -68,5 +68,80 @@ struct PossibilitiesTests {
             ]) == [])
         #expect(possibilities.worlds == [scene.world])
         #expect(possibilities.account(for: [Exchange(upload, from: anna, serial: 51, reply: .refused(failure))]) != [])
+    }
+
+    @Test("When the last admin leaves, a member is promoted; those with storage have priority")
+    mutating func succession() {
+        scene.letIn(Scene.chris, .write)
+        scene.letIn(Scene.ben, .read)
+        var possibilities = Possibilities(of: scene.world)
+        let leaving = Exchange(
+            .removeUserFromSharingGroup(scene.here), from: anna, serial: 99, reply: .success(.object([:])))
+
+        #expect(possibilities.account(for: [leaving]) == [])
+
+        #expect(possibilities.likeliest.groups[Scene.group]?.members[Scene.ben]?.permission == .admin)
+        #expect(possibilities.likeliest.groups[Scene.group]?.members[Scene.chris]?.permission == .write)
+    }
+
+    @Test("While the server moves files, its progress is unknown; the master version reveals the end")
+    mutating func moved() {
+        scene.ask(scene.upload("a", "zero"), Scene.anna)
+        scene.ask(.doneUploads(scene.here, newName: nil, message: nil), Scene.anna)
+        let next = Account(of: Scene.anna, number: 1, at: .dropbox)
+        scene.ask(.confirmAccountSwitch(.init("S", at: 0, to: next, movesContents: true)), Scene.anna)
+        func group(_ world: World?) -> Group? { world?.groups[Scene.group] }
+        #expect(group(scene.world)?.files["a"]?.contentState == .moving)
+
+        let versions = scene.world.afterMoves.map { group($0)?.masterVersion }
+
+        #expect(versions == [scene.masterVersion, scene.masterVersion + 1])
+        #expect(group(scene.world.afterMoves.last)?.files["a"]?.contentState == .stored)
+    }
+}
+
+/// A few people and a shorthand for their requests; every reply is the one that the model predicts.
+private struct Scene {
+    static let anna = Person("Anna", .google)
+    static let ben = Person("Ben", .google)
+    static let chris = Person("Chris", .facebook)
+    static let group = "G"
+
+    private(set) var world = World()
+    private var serial = 0
+
+    /// Creates a scene in which Anna is a user with a group.
+    init() { ask(.addUser(group: Self.group, name: nil, folder: "F"), Self.anna) }
+
+    var masterVersion: Int { world.groups[Self.group]?.masterVersion ?? -1 }
+    var here: Request.GroupSelection { .init(Self.group, at: masterVersion) }
+
+    /// Makes a request and returns the answer that the server must send.
+    @discardableResult
+    mutating func ask(_ request: Request, _ person: Person) -> Answer {
+        serial += 1
+        return world.respond(to: request, from: Caller(person, on: "1"), as: serial)
+    }
+
+    /// Adds `person` to the group, with an invitation from Anna and an invented code.
+    mutating func letIn(_ person: Person, _ permission: Permission) {
+        var possibilities = Possibilities(of: world)
+        let code = "code \(serial)"
+        let invite = Request.createSharingInvitation(
+            group: Self.group, permission, allowsSocial: true, acceptors: 1)
+        let reply = Reply.success(.object(["sharingInvitationUUID": .text(code)]))
+        let exchange = Exchange(invite, from: Caller(Self.anna, on: "1"), serial: 1_000 + serial, reply: reply)
+        #expect(possibilities.account(for: [exchange]) == [])
+        world = possibilities.likeliest
+        ask(.redeemSharingInvitation(code: code, folder: "F"), person)
+        #expect(world.groups[Self.group]?.members[person] != nil)
+    }
+
+    /// Uploads a new file at the current master version.
+    func upload(_ file: String, _ text: String) -> Request {
+        let content = Content(bytes: Array(text.utf8), checkSums: ["Google": text, "Dropbox": "D" + text])
+        return .uploadFile(
+            Request.Upload(
+                file, in: here, version: 0, mimeType: "text/plain", content: content, checkSum: text))
     }
 }

@@ -9,7 +9,7 @@ extension ServerReply {
         switch self {
         case .index(let response):
             let groups = response.sharingGroups.filter { $0.sharingGroupUUID == group }
-                .map { "\($0.sharingGroupName ?? "-") \($0.masterVersion) \($0.deleted)" }
+                .map { "\($0.sharingGroupName ?? "-") \($0.masterVersion) \($0.deleted) \($0.permission)" }
             let rows = response.files?.fileIndex.map(\.described).sorted() ?? []
             let version = response.files.map { "\($0.masterVersion)" } ?? "-"
             return "index \(groups) version \(version) \(rows)"

@@ -60,7 +60,7 @@ extension ModelServer {
         }
         let key = ModelGroup.StagingKey(caller: caller, file: file)
         if var staged = group.staged[key], case .upload(let version, _, _, _, _) = staged.kind,
-            version == known.version.next
+            version == known.version.next, !staged.hasLostContents
         {
             staged.text = text
             group.staged[key] = staged
@@ -134,6 +134,9 @@ extension ModelServer {
         }
         for (key, change) in own {
             if let refusal = refusal(of: change, key.file, caller, group) { return refusal }
+        }
+        if capabilities.commitID, let commitKey, group.commits[commitKey] != nil {
+            return .refused(.commitIdReused)
         }
         group.masterVersion = group.masterVersion.next
         for (key, change) in own.sorted(by: { $0.key.file < $1.key.file }) {

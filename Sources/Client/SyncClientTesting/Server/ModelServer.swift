@@ -219,9 +219,9 @@ final class ModelServer {
             group.files[id]?.changedAt = group.masterVersion
             note(group.files[id], id, nil, nil, undeletes: false, in: &group)
         }
-        if !group.members.isEmpty, !group.members.values.contains(.admin),
-            let heir = group.members.keys.min()
-        {
+        // Every member has storage. The server chooses the longest membership, which is unknown here, between equals.
+        let highest = group.members.values.max()
+        if highest != .admin, let heir = group.members.filter({ $0.value == highest }).keys.min() {
             group.members[heir] = .admin
         }
     }
