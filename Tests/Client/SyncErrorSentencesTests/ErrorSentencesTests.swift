@@ -57,7 +57,7 @@ struct ErrorSentencesTests {
     func unknown() {
         var error = SyncError(.requestRefused)
         error.status = 404
-        #expect(sentences.sentence(for: error).contains("not that of a sync server"))
+        #expect(sentences.sentence(for: error).contains("not from a sync server"))
         error.status = 413
         #expect(
             sentences.sentence(for: error)

@@ -31,7 +31,7 @@ extension SyncdirTests {
         @Test(
             "A file that the storage rejects is named with advice, blocks nothing, and is withdrawn by deleting it",
             arguments: [
-                ("malwareDetected", "the owner's storage refuses it"),
+                ("malwareDetected", "the owner's storage rejects it"),
                 ("storageQuotaExceeded", "your storage is full; "),
             ])
         func refused(reason: String, sentence: String) throws {

@@ -11,12 +11,12 @@ struct Jobs: ParsableCommand {
 }
 
 struct JobsList: ReportingCommand {
-    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists jobs by their numbers.")
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists jobs, sorted by number.")
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var page: PageOptions
     @Option(help: "Only work of this kind.") var kind: OutboxItem.Kind?
-    @Option(help: ArgumentHelp("Only work for this user, by their number.", valueName: "number")) var user: Int64?
+    @Option(help: ArgumentHelp("Only work for the user with this number.", valueName: "number")) var user: Int64?
     @Flag(help: "Only work that is due.") var due = false
     @Flag(help: "Only work that has failed before.") var failing = false
     @Option(help: ArgumentHelp("Begin after this number.", valueName: "number")) var after: Int64?

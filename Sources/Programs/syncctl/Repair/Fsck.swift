@@ -22,10 +22,10 @@ struct FsckCommand: ReportingCommand {
             unreferenced objects.
             """)
     var clouds = false
-    @Option(help: ArgumentHelp("With --clouds: only this user's folder, by their number.", valueName: "number"))
+    @Option(help: ArgumentHelp("With --clouds: only the folder of the user with this number.", valueName: "number"))
     var owner: Int64?
     @Option(
-        help: ArgumentHelp("With --clouds: only the objects of this group's files, by its UUID.", valueName: "uuid"))
+        help: ArgumentHelp("With --clouds: only the objects of the group with this UUID.", valueName: "uuid"))
     var group: String?
     @Option(
         help: ArgumentHelp(

@@ -166,7 +166,7 @@ struct DropboxOAuth {
             return challenge.isAnswered(by: verifier)
                 ? nil : OAuthError(400, "invalid_grant", "invalid code verifier")
         case (.some, nil): return OAuthError(400, "invalid_request", "No code verifier provided")
-        case (nil, .some): return OAuthError(400, "invalid_request", "the code was made without a challenge")
+        case (nil, .some): return OAuthError(400, "invalid_request", "the code was issued without a challenge")
         case (nil, nil):
             return client.hasSecret ? nil : OAuthError(400, "invalid_request", "No auth function available")
         }

@@ -98,16 +98,16 @@ struct OneDriveSessions {
             let total = range.total
         else { throw broken(request, "content-range", "The Content-Range header is missing or malformed.") }
         guard total > 0, session.settle(total) else {
-            throw broken(request, "content-range-total", "The total \(total) contradicts what was said before.")
+            throw broken(request, "content-range-total", "The total \(total) contradicts the earlier one.")
         }
         if let length = request.body.declaredLength, length != bytes.count {
             throw broken(
                 request, "content-range-length", "The body has \(length) bytes, the range \(bytes.count).")
         }
         guard bytes.count < Self.largestFragment else {
-            throw broken(request, "fragment-size", "A fragment has less than 60 MiB.")
+            throw broken(request, "fragment-size", "A fragment must have less than 60 MiB.")
         }
-        guard session.begin() else { throw GraphError(409, "conflict", "Another request sends to this session.") }
+        guard session.begin() else { throw GraphError(409, "conflict", "Another request is sending to this session.") }
         defer { session.end() }
         let stored = session.stored
         guard bytes.lowerBound == stored else {
@@ -125,7 +125,7 @@ struct OneDriveSessions {
             || (stored % Self.fragmentUnit != 0 && (bytes.upperBound + 1) % Self.fragmentUnit == 0)
         guard isLast || isWhole || server.breaks.contains(.acceptAnyChunk) else {
             throw broken(
-                request, "fragment-multiple", "The fragment has \(bytes.count) bytes, no multiple of 327680.")
+                request, "fragment-multiple", "The fragment has \(bytes.count) bytes, not a multiple of 327680.")
         }
         try session.append(request, keep: effect.keepBytes)
         guard session.stored == total else { return SandboxResponse(202, json: state(session)) }

@@ -87,7 +87,7 @@ struct IndexPage {
             """
         if total > files.count {
             page +=
-                "<p>It shows the \(files.count) newest of \(total) files; the others are in the folder all the same.</p>\n"
+                "<p>It shows the \(files.count) newest of \(total) files; the folder also contains the others.</p>\n"
         }
         if files.isEmpty { page += "<p>There are no files at the moment.</p>\n" }
         page += "</header>\n<main>\n"

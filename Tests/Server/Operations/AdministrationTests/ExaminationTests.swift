@@ -71,7 +71,7 @@ struct ExaminationTests {
         #expect(counters.fix?.contains("journalctl") == false)
         let database = full([DiskCheck.Place("/var/lib/mysql", .database), .init("/", .everything)])
         #expect(database.effect == DiagnosisCode.diskFull.effect)
-        #expect(database.fix?.hasSuffix("then systemctl start mariadb, unless it runs") == true)
+        #expect(database.fix?.hasSuffix("then systemctl start mariadb, unless it is running") == true)
         #expect(full([DiskCheck.Place("/var/log", .logs)]).fix?.contains("journalctl --vacuum-size") == true)
         #expect(try HostFacts.fileSystem(at: "/proc/self").mountPoint == "/proc")
         #expect(try HostFacts.fileSystem(at: "/dev/shm").isInMemory)

@@ -362,7 +362,7 @@ struct SetupCommandTests {
         #expect(try host.setUp(["--sandbox", "--google-app-client-id", "1"], account: nil).status == 64)
         let incomplete = try host.setUp(["--apns-key-id", "K"])
         #expect(incomplete.status == 64)
-        #expect(incomplete.output.contains("--apns-team-id, --apns-key-id and --apns-topic require each other."))
+        #expect(incomplete.output.contains("--apns-team-id, --apns-key-id and --apns-topic must be given together."))
         #expect(try host.setUp(["--sns-secret-key-file", "/root/aws"]).status == 64)
         #expect(try host.setUp(["--set", "FacebookClientID=1"]).status == 64)
         #expect(try host.setUp(["--sandbox", "--set", "FacebookClientId=1"], account: nil).status == 64)

@@ -142,9 +142,11 @@ public enum DiskCheck {
         if purposes.contains(.logs) { steps.append("journalctl --vacuum-size=500M") }
         if purposes.contains(.everything) { steps.append("apt clean") }
         if purposes.contains(.backups) { steps.append("old backups (syncctl backup list)") }
-        if purposes.contains(.database) { steps.append("mariadb -e 'SHOW BINARY LOGS', which PURGE BINARY LOGS ends") }
+        if purposes.contains(.database) {
+            steps.append("mariadb -e 'SHOW BINARY LOGS', which PURGE BINARY LOGS deletes")
+        }
         steps.append(largest)
-        if purposes.contains(.database) { steps.append("then systemctl start mariadb, unless it runs") }
+        if purposes.contains(.database) { steps.append("then systemctl start mariadb, unless it is running") }
         return steps.joined(separator: "; ")
     }
 
