@@ -1,7 +1,7 @@
 import SyncModel
 import Testing
 
-@Suite("The model: switches of accounts")
+@Suite("The model: account switches")
 struct SwitchRulesTests {
     private static let next = Account(of: Scene.anna, number: 1, at: .dropbox)
     var scene = Scene()

@@ -42,7 +42,7 @@ struct ErrorSentencesTests {
         }
     }
 
-    @Test("Each server error has a sentence that says what to do, followed by the server's code")
+    @Test("Each server error has a sentence with a remedy, followed by the server's code")
     func refusals() {
         for code in ErrorCode.allCases {
             var error = SyncError(.requestRefused)

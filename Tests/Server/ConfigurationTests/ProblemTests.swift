@@ -22,7 +22,7 @@ struct ProblemTests {
         #expect(try folder.read(ConfigurationFolder.smallest).notes.isEmpty)
     }
 
-    @Test("For a missing file, the message says what to do")
+    @Test("For a missing file, the message states the remedy")
     func missing() {
         let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).json").path
 

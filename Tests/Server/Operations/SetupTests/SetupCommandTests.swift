@@ -261,7 +261,7 @@ struct SetupCommandTests {
         #expect(try host.text("/etc/syncd/secrets/database-password") == password)
     }
 
-    @Test("Without a certificate the run says how to obtain one, and the next run uses it")
+    @Test("Without a certificate the run explains how to obtain one, and the next run uses it")
     func letsEncrypt() throws {
         let arguments = [
             "setup", "--unattended", "--root", host.root.path, "--host", "sync.example.org", "--database-socket",
