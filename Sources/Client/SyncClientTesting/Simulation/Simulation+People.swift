@@ -366,10 +366,10 @@ extension Simulation {
                 guard changed.members.count > 1 else { return }
                 server.remove(user, from: &changed)
                 server.groups[id] = changed
-                log("server: user \(user) is out of \(id)")
+                log("server: user \(user) was removed from \(id)")
             } else {
                 server.add(user, to: id, .write)
-                log("server: user \(user) is in \(id)")
+                log("server: user \(user) was added to \(id)")
             }
         case 16:
             guard options.hasDepartures, server.users.count > 2, random.once(in: 4), let user = server.users.max()

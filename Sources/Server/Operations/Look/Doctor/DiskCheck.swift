@@ -116,7 +116,7 @@ public enum DiskCheck {
     private static func effect(_ purpose: Purpose) -> String? {
         switch purpose {
         case .everything, .database: nil
-        case .logs: "nothing; events are not logged meanwhile"
+        case .logs: "nothing, but events are not logged"
         case .counters: "nothing; processes that start now are missing from the metrics"
         case .backups: "nothing until the database is lost: no backups can be made"
         case .requests: "uploads and downloads that nginx has to buffer fail (500)"
