@@ -279,7 +279,7 @@ struct ReuploadTests {
         #expect(try server.sandbox.files(of: move.after.account).allSatisfy { !$0.name.contains(file.uuid) })
     }
 
-    @Test("The list of waiting files comes in pages, and contains everything needed to upload them")
+    @Test("The list of waiting files is paginated, and contains everything needed to upload them")
     func list() throws {
         var file = TestFile()
         file.fileGroup = UUID().uuidString
