@@ -313,7 +313,7 @@ struct StoryChapter {
             return [
                 "A device of any member with write permission that has version \(file.fileVersion) uploads it again "
                     + "(ReuploadFile); the app does that automatically.",
-                "Otherwise somebody uploads other contents as version \(nextVersion), or the app deletes the file.",
+                "Otherwise somebody uploads different contents as version \(nextVersion), or the app deletes the file.",
             ]
         }
         switch answer?.finding {
