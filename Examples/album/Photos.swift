@@ -79,8 +79,8 @@ struct Show: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Shows a photo and its discussion.",
         discussion: """
-            The picture appears if the terminal shows pictures (sixel, or kitty's graphics protocol) and the program \
-            chafa is installed; otherwise a link to it.
+            Shows the picture itself if the terminal supports pictures (sixel, or kitty's graphics protocol) and the \
+            program chafa is installed; otherwise a link to it.
             """)
 
     @OptionGroup var options: DeviceOptions

@@ -33,7 +33,7 @@ struct DownloadRangeTests {
         #expect(unchanged.status == 304 && unchanged.body.isEmpty && unchanged.values(of: "etag") == [tag])
     }
 
-    @Test("Ranges add up to the file, whatever their boundaries", arguments: providers, [1, 65_536, 200_001])
+    @Test("Ranges add up to the file, regardless of their boundaries", arguments: providers, [1, 65_536, 200_001])
     func parts(provider: SandboxProvider, size: Int) throws {
         let alice = try server.signUpOwningUser(provider)
         let file = TestFile(randomBytes: size).stored(at: provider)

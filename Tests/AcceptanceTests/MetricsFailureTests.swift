@@ -18,7 +18,7 @@ extension PrivateStackTests {
 
         private static let series = #"syncd_requests_total{endpoint="HealthCheck",status="200"}"#
 
-        @Test("Without a database the server is live, not ready, and its metrics say so")
+        @Test("Without a database the server is live but not ready, and its metrics show this")
         func databaseKilled() async throws {
             let database = try #require(try server.processes("mariadb").first)
             database.send(SIGKILL)

@@ -48,7 +48,7 @@ extension PrivateStackTests {
             #expect(try user.signUpInFolder().status == 200)
         }
 
-        @Test("If a user must accept their server's terms of service, the reply says so, and they stay signed in")
+        @Test("If a user must accept their server's terms of service, the reply reports it, and they stay signed in")
         func terms() throws {
             let (user, _) = try newcomer()
             #expect(try user.signUpInFolder().status == 200)

@@ -61,7 +61,7 @@ struct NextcloudBearerTests {
         expectDownload(try friend.download(file, masterVersion: 2), of: file)
     }
 
-    @Test("Without a code, the storage works until the token expires, as the reply says; a password is permanent")
+    @Test("Without a code, the storage works until the token expires, as the reply states; a password is permanent")
     func withoutCode() throws {
         let newcomer = try server.newcomer(.webdav)
         let bearer = newcomer.with(account: try server.sandbox.bearerAccount(of: newcomer.account).withoutCode)

@@ -107,7 +107,7 @@ struct NextcloudTests {
     }
 
     @Test(
-        "An address that is temporarily no storage is an outage for an existing user, and an error for a newcomer",
+        "An address that temporarily offers no storage is an outage for an existing user, and an error for a new one",
         arguments: [
             (200, "<html><title>Welcome to our hotel</title></html>"), (302, ""), (405, ""),
             (207, "<?xml version=\"1.0\"?><d:multistatus xmlns:d=\"DAV:\"><d:resp"),

@@ -108,7 +108,7 @@ class Switch:
             if cursor is None:
                 break
         if count != BATCH * len(self.batches):
-            raise LoadError(f"The list of files that wait has {count}.")
+            raise LoadError(f"The list of waiting files has {count} entries.")
         return page
 
 
@@ -120,7 +120,7 @@ def of_many_files(stack: BenchStack, count: int) -> list[Result]:
     return [
         Result("P18a", f"ConfirmAccountSwitch with {files}", "ms", 2_000, 500, [switch.times["confirm"]],
                note=f"the other requests: {others} (status: all pages)"),
-        Result("P18b", f"uploading {files} again after a switch, against at first, {AT_ONCE} at a time", "/s", 0.75, 1,
+        Result("P18b", f"uploading {files} again after a switch, against the first time, {AT_ONCE} at once", "/s", 0.75, 1,
                rates, first_rates,
                note=f"all of them: {count / statistics.mean(rates):.0f} s"),
         Result("P18c", "CPU time of syncd for each of them, the same", "ms", 1.33, 1, costs, first_costs, is_cost=True),

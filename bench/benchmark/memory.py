@@ -26,7 +26,7 @@ def in_flight(stack: BenchStack) -> list[Result]:
         phones.check_in_flight()
     kibibytes = (during - before) / 1024 / UPLOADS
     return [Result(
-        "P6", f"memory an upload, {UPLOADS} in flight", "KiB", 512, 320, [kibibytes],
+        "P6", f"memory per upload, {UPLOADS} in flight", "KiB", 512, 320, [kibibytes],
         note=f"all transfer responders: {before / (1 << 20):.0f} MiB before, {during / (1 << 20):.0f} MiB during")]
 
 

@@ -133,5 +133,5 @@ def processor_times(letter: str, direction: str, rounds: list[list[Measurement]]
                   for name in side[0].processor)
         for side in rounds[:2])
     return Result(
-        f"P16{letter}", f"CPU time for a GiB {direction}, {AT_ONCE} at a time, with nginx", "ms", 1.0, 0.77,
+        f"P16{letter}", f"CPU time per GiB {direction}, {AT_ONCE} at a time, with nginx", "ms", 1.0, 0.77,
         ours, rclone, is_cost=True, note=f"{shares}; mod_dav with a local disk: {statistics.median(mod_dav):,.0f} ms")

@@ -80,9 +80,9 @@ def each_gibibyte(stack: BenchStack, repetitions: int, gibibytes: float) -> list
         upload, lambda _: hash_and_tls(), upload_of_floor, download, lambda _: hash_and_tls("-decrypt"),
         download_of_floor, repetitions=repetitions, warm_up=False)
     return [
-        Result("P13a", "CPU time of syncd for a GiB up, against MD5 and TLS", "ms", 1.6, 1.25, up, up_alone,
+        Result("P13a", "CPU time of syncd per GiB up, against MD5 and TLS", "ms", 1.6, 1.25, up, up_alone,
                is_cost=True, note=f"the floor takes {statistics.median(floor_up):,.0f} ms"),
-        Result("P13b", "CPU time of syncd for a GiB down, the same", "ms", 1.6, 1.25, down, down_alone, is_cost=True,
+        Result("P13b", "CPU time of syncd per GiB down, the same", "ms", 1.6, 1.25, down, down_alone, is_cost=True,
                note=f"the floor takes {statistics.median(floor_down):,.0f} ms; SHA-256 and TLS alone"
                f" {hash_and_tls('-decrypt', digest='sha256'):,.0f} ms"),
     ]

@@ -120,7 +120,7 @@ class SlowPhones:
         for phone in self.phones:
             phone.socket.close()
         if failure is None and not wait_until(self.uploads.is_cleared, CLEAN_UP_SECONDS):
-            raise LoadError(f"{CLEAN_UP_SECONDS:.0f} s after the phones disconnected, their uploads are not deleted.")
+            raise LoadError(f"{CLEAN_UP_SECONDS:.0f} s after the phones disconnected, their uploads still exist.")
 
     def send(self, seconds: float, begin_seconds: float = 0.0) -> None:
         """Sends for all uploads, each at its own times, until `seconds` have passed or `over` is set.

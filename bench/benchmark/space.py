@@ -51,7 +51,7 @@ def committed_to(stack: BenchStack, letter: str, provider: str, name: str) -> Re
     check_lengths(stack, table, original)
     parts = ", ".join(f"{key} {size / FILES:.0f}" for key, size in index_bytes(stack, provider))
     return Result(
-        f"P10{letter}", f"database bytes a committed file, {FILES:,} in {name}", "B", 2048, 700,
+        f"P10{letter}", f"database bytes per committed file, {FILES:,} in {name}", "B", 2048, 700,
         [(file_bytes(stack, provider) - empty) / FILES], note=parts)
 
 

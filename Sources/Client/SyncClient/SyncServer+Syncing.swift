@@ -59,7 +59,7 @@ extension SyncServer {
         driver.stop()
     }
 
-    /// As ``stopSync()``, but waits until no sync is active any more.
+    /// As ``stopSync()``, but waits until no sync is active.
     public func stopped() async {
         let statuses = driver.statuses.stream(.unbounded, first: nil)
         stopSync()

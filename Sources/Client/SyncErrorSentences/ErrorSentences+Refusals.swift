@@ -19,7 +19,7 @@ extension ErrorSentences {
             case 413: "larger than the server accepts; make it smaller, or leave it out"
             case 429: "the server has too many requests, from you or in total; try again later"
             case 500...599: "the server is not working at the moment; try again later"
-            default: "the answer is not that of a sync server; check its address, and any proxy in front of it"
+            default: "the reply is not from a sync server; check its address, and any proxy in front of it"
             }
         return "\(text)\(Self.earliest(error)) (status \(status))"
     }
@@ -64,7 +64,7 @@ extension ErrorSentences {
         case .memberUnknown: "the group has no such member; check the list of its members"
         case .uploadUnknown: "the server has dropped a transfer that took too long; it will begin again"
         case .switchUnknown: "no such switch of accounts, or it has expired; begin it again"
-        case .staleEpoch: "you have switched accounts meanwhile; sign in with the current one: \(remedies.signIn)"
+        case .staleEpoch: "you have switched accounts since then; sign in with the current one: \(remedies.signIn)"
         case .grantInvalid:
             "this device cannot prove that it is yours; use one that was synchronized with the former account"
         case .grantTooYoung:
@@ -74,7 +74,8 @@ extension ErrorSentences {
             "the server requires a fresh sign-in for this; sign in with the account once more, then try again: "
                 + remedies.signIn
         case .undoExpired: "the account was switched too long ago; ask the server's operator"
-        case .accountInUse: "that account is, or was, another person's on this server; sign in with one of your own"
+        case .accountInUse:
+            "that account belongs, or once belonged, to another person on this server; sign in with your own"
         case .switchInProgress: "a switch to another account is pending; cancel it there, or wait for a day"
         case .switchConfirmed: "the switch of accounts is already confirmed; it can no longer be cancelled"
         case .oldAccountProofRequired: "this server requires proof of the former account; sign in with it as well"
@@ -105,7 +106,7 @@ extension ErrorSentences {
         case .lastAdmin: "the group would no longer have an admin; make another member an admin first"
         case .notAMember: "you are not, or no longer, a member of this group; ask for an invitation"
         case .cloudAuthorizationRevoked:
-            "the owner's storage no longer admits the server; its owner must sign in again"
+            "the server has lost access to the owner's storage; its owner must sign in again"
         case .bodyTooLarge: "larger than the server accepts; make it smaller, or leave it out"
         case .appMetaDataTooLarge: "the file's name and description are longer than the server accepts; shorten them"
         case .tooManyRequests, .tooManySimultaneousRequests, .tooManyTransfers, .busy:
@@ -123,11 +124,11 @@ extension ErrorSentences {
         case .cloudUnavailable, .cloudRateLimited, .cloudTimeout:
             "the storage is not answering at the moment; try again later"
         case .cloudRefused:
-            "the owner's storage refuses it, perhaps because of its contents or its name; rename or change it, or "
+            "the owner's storage rejects it, perhaps because of its contents or its name; rename or change it, or "
                 + "leave it out"
-        case .cloudQuotaExceeded: "the owner's storage has no room for it; delete something there, or get more room"
-        case .pushUnavailable, .pushTimeout: "the service that notifies devices is not answering; try again later"
-        case .pushRefused: "the service that notifies devices refuses; inform the server's operator"
+        case .cloudQuotaExceeded: "the owner's storage has no room for it; delete something there, or get more space"
+        case .pushUnavailable, .pushTimeout: "the notification service is not answering; try again later"
+        case .pushRefused: "the notification service rejected the request; inform the server's operator"
         }
     }
 }

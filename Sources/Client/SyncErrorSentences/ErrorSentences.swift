@@ -151,7 +151,8 @@ public struct ErrorSentences: Sendable {
         case .serverRestored:
             "the server was restored from a backup and has lost this file, and its contents are not here either; add "
                 + "it again, or synchronize a device that has it"
-        case .accountInUse: "that account is, or was, another person's on this server; sign in with one of your own"
+        case .accountInUse:
+            "that account belongs, or once belonged, to another person on this server; sign in with your own"
         case .owningAccountRequired:
             "an account without storage cannot replace one with files; sign in with another account"
         case .deviceGrantInvalid:
@@ -177,12 +178,12 @@ public struct ErrorSentences: Sendable {
         case .storageFull where error.recovery == .askOwner:
             "the storage of the member who hosts it is full; ask that member to make room; it will be sent then"
         case .storageFull:
-            "your storage is full; delete something there or get more room; it will be sent then"
+            "your storage is full; delete something there or get more space; it will be sent then"
         case .storageUnauthorized where error.recovery == .askOwner:
-            "the storage of the member who hosts it no longer admits the server; ask that member to sign in again; it "
-                + "will be sent then"
+            "the server has lost access to the storage of the member who hosts it; ask that member to sign in again; "
+                + "it will be sent then"
         case .storageUnauthorized:
-            "your storage no longer admits the server; to have it sent, sign in again: \(remedies.signIn)"
+            "the server has lost access to your storage; to have it sent, sign in again: \(remedies.signIn)"
         case .storageOwnerMissing:
             "the member whose storage held your files has left the group; ask an admin for a new invitation"
         case .storageUnavailable where error.storage == .own:
@@ -227,5 +228,5 @@ public struct ErrorSentences: Sendable {
         }
     }
 
-    static let report = "this is a mistake in the program; report it"
+    static let report = "this is a bug in the program; please report it"
 }

@@ -51,7 +51,7 @@ struct Histories: ParsableCommand {
             \(sum.events) events, \(sum.commits) commits, \(sum.deliveries) deliveries, \(sum.conflicts) conflicts, \
             \(sum.staleReplies) stale replies, \(sum.deaths) deaths, \(sum.gone) gone, \(sum.failedUploads) set aside, \
             \(sum.waits) waits, \(sum.withdrawals) withdrawals, \(sum.restorations) restorations, \
-            \(sum.restoredFiles) files brought back, \(sum.switches) switches of accounts, \(sum.reuploads) files uploaded again, \
+            \(sum.restoredFiles) files restored, \(sum.switches) account switches, \(sum.reuploads) files uploaded again, \
             \(Int(Date().timeIntervalSince(begin))) s
             """)
         close(passed: Int(count) - sum.failures.count, failed: sum.failures.count)

@@ -7,9 +7,9 @@ struct Soak: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Simulates three devices for hours of virtual time; fails if memory or databases grow.",
         discussion: """
-            People make a limited number of files in the first hours, and change those afterwards. A quarter of the time
-            after that, neither the memory of the process nor the largest database may grow beyond the allowance any
-            more, and the number of rows not at all.
+            People create a limited number of files in the first hours, and then change them. Compares the last three
+            quarters of the remaining time with its first quarter: memory and the largest database may grow only by the
+            allowance, and the number of rows not at all.
             """)
 
     @Option(help: "Hours of virtual time, at least 8.")
@@ -28,7 +28,7 @@ struct Soak: ParsableCommand {
     var databaseAllowance = 10
 
     func validate() throws {
-        if hours < 8 { throw ValidationError("hours must be at least 8, is \(hours)") }
+        if hours < 8 { throw ValidationError("hours must be at least 8, not \(hours)") }
     }
 
     func run() throws {
@@ -47,7 +47,7 @@ struct Soak: ParsableCommand {
         var failures = report.violations
         // Growth with the number of files is fine.
         samples.removeAll { $0.files < files }
-        if samples.count < hours / 2 { failures.append("not enough hours for \(files) files") }
+        if samples.count < hours / 2 { failures.append("too few hours for \(files) files") }
         failures += growth(of: "memory", samples.map { $0.residentBytes ?? 0 }, allowance: memoryAllowance)
         failures += growth(of: "the largest database", samples.map(\.databaseBytes), allowance: databaseAllowance)
         failures += growth(of: "the number of rows", samples.map(\.rows), allowance: 0)

@@ -102,7 +102,7 @@ enum CommandExamples {
         ],
         "fsck": [
             ("syncctl fsck", "checks whether the rows are consistent"),
-            ("syncctl fsck --clouds --sample 1%", "also checks the storages"),
+            ("syncctl fsck --clouds --sample 1%", "also checks people's storage"),
         ],
         "try": [("syncctl try dropbox --report dropbox.txt", "with a test account; saves the report")],
         "maintenance": [("syncctl maintenance status", "whether the server is closed")],
@@ -112,7 +112,7 @@ enum CommandExamples {
         ],
         "maintenance off": [("syncctl maintenance off", "opens the server, and this host")],
         "maintenance status": [
-            ("syncctl maintenance status", "since when, where, and with which text"),
+            ("syncctl maintenance status", "when and where it was closed, and the message"),
             ("syncctl maintenance status --this-host", "without the database"),
         ],
         "backup": [("syncctl backup list", "what can be restored")],

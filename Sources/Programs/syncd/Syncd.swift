@@ -16,8 +16,8 @@ struct Syncd: ParsableCommand {
         commandName: "syncd",
         abstract: "Lets devices and friends share files that stay in their owners' cloud storage.",
         discussion: """
-            Takes FastCGI requests on the socket that it is started with: descriptor 3 by the protocol of \
-            sd_listen_fds(3), or standard input. The role "jobs" takes none; it does what must still happen in the clouds.
+            Accepts FastCGI requests on the socket that it is started with: descriptor 3, as in sd_listen_fds(3), or \
+            standard input. The role "jobs" accepts none; it performs pending work in the clouds.
             """,
         version: ServerRelease.text)
 

@@ -137,7 +137,7 @@ struct Session {
         case .nextcloud:
             guard let client = configuration.nextcloud else { throw missing("nextcloud") }
             guard let site = URL(string: client.address), site.scheme == "https", site.host() != nil else {
-                throw Failure(.configuration, "the Nextcloud's address in config.json is invalid: \(client.address)")
+                throw Failure(.configuration, "the Nextcloud address in config.json is invalid: \(client.address)")
             }
             return .nextcloud(
                 at: site, clientID: client.clientID, clientSecret: client.clientSecret,

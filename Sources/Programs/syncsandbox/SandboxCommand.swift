@@ -12,8 +12,8 @@ struct SandboxCommand: ParsableCommand {
         commandName: "syncsandbox",
         abstract: "Emulates Google, Dropbox, Microsoft, Facebook and Apple behind nginx, for development and tests.",
         discussion: """
-            Takes the listening socket that it is handed, as standard input or by LISTEN_FDS; with --socket it makes \
-            one itself. Stops on SIGTERM after the requests in flight.
+            Uses the listening socket that it receives as standard input or through LISTEN_FDS; with --socket, it \
+            creates one. On SIGTERM, it finishes the requests in progress and exits.
             """)
 
     @Option(help: "Directory that keeps accounts and files; created if it is missing.")
@@ -22,10 +22,10 @@ struct SandboxCommand: ParsableCommand {
     @Option(help: "Unix socket to create and listen on, if none is passed.")
     var socket: String?
 
-    @Option(help: "https URL of a SyncServer, for the phones on the page for people; otherwise there are none.")
+    @Option(help: "https URL of a SyncServer for the phones on the sandbox's page; without it, the page has no phones.")
     var server: String?
 
-    @Option(help: "File with the authorities that signed that server's certificate, if the system does not trust them.")
+    @Option(help: "File with the authority of that server's certificate, if the system does not trust it.")
     var serverCa: String?
 
     @Option(help: "Requests served at the same time (1-1024).")
@@ -35,7 +35,9 @@ struct SandboxCommand: ParsableCommand {
     var breaks: [SandboxServer.Break] = []
 
     func validate() throws {
-        guard (1...1024).contains(threads) else { throw ValidationError("--threads must be 1 to 1024, is \(threads)") }
+        guard (1...1024).contains(threads) else {
+            throw ValidationError("--threads must be from 1 to 1024, not \(threads)")
+        }
         if let server, !server.hasPrefix("https://") {
             throw ValidationError("--server must be a URL that begins with https://")
         }

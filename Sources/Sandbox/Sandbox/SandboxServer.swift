@@ -23,7 +23,7 @@ public final class SandboxServer: Sendable {
     public typealias Wait = @Sendable (_ milliseconds: Int) -> Void
 
     let directory: StateDirectory
-    /// The server that the phones of the page for people use, or `nil`.
+    /// The server that the phones of the web page use, or `nil`.
     let appServer: AppServer?
     let breaks: Set<Break>
     let appleKeys: AppleKeys

@@ -44,7 +44,7 @@ struct SandboxState: Sendable {
     var pushes: [DeliveredPush] = []
     /// The scripted state of device tokens; tokens without an entry work.
     var pushTokens: [String: PushTokenScript] = [:]
-    /// Phones of the page for people, by account; lost when the sandbox ends.
+    /// Phones of the web page, by account; lost when the sandbox ends.
     var phones: [String: Phone] = [:]
     /// The latest invitation made by one of them.
     var newestInvitation: String?

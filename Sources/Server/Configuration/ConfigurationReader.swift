@@ -118,7 +118,7 @@ struct ConfigurationReader {
     mutating func string(_ key: String) -> String? {
         guard let setting = take(key) else { return nil }
         if case .string(let text) = setting.value.value { return text }
-        reject(setting, "a text, in quotation marks")
+        reject(setting, "a string, in quotation marks")
         return nil
     }
 
@@ -167,7 +167,7 @@ struct ConfigurationReader {
             let texts = items.compactMap { if case .string(let text) = $0.value { text } else { nil } }
             if texts.count == items.count { return texts }
         }
-        reject(setting, "a list of texts")
+        reject(setting, "a list of strings")
         return []
     }
 }

@@ -84,7 +84,7 @@ struct LocatedJSONParser {
         case "\"": value = .string(try string())
         case let scalar? where scalar == "-" || Self.isDigit(scalar): value = .number(try number())
         case let scalar? where scalar.properties.isAlphabetic: value = try word()
-        case "'": throw mistake("texts must be in double quotation marks")
+        case "'": throw mistake("strings must be in double quotation marks")
         case nil: throw mistake(depth == 0 ? "the file is empty" : "the file ends where a value is expected")
         case let other?: throw mistake("a value is expected here, not \(Self.quoted(other))")
         }
@@ -147,7 +147,7 @@ struct LocatedJSONParser {
         case "false": return .bool(false)
         case "null": return .null
         default:
-            throw Mistake(place: start, sentence: "\(word) is not a value; texts must be in double quotation marks")
+            throw Mistake(place: start, sentence: "\(word) is not a value; strings must be in double quotation marks")
         }
     }
 
@@ -198,14 +198,15 @@ struct LocatedJSONParser {
                 advance()
                 return String(text)
             case "\\": text.append(try escape())
-            case "\n": throw Mistake(place: start, sentence: "the text that begins here does not end on its line")
-            case _ where scalar.value < 0x20: throw mistake("a control character in a text must be written as \\u00XX")
+            case "\n": throw Mistake(place: start, sentence: "the string that begins here does not end on its line")
+            case _ where scalar.value < 0x20:
+                throw mistake("a control character in a string must be written as \\u00XX")
             default:
                 text.append(scalar)
                 advance()
             }
         }
-        throw Mistake(place: start, sentence: "the text that begins here does not end")
+        throw Mistake(place: start, sentence: "the string that begins here does not end")
     }
 
     private mutating func escape() throws(Mistake) -> Unicode.Scalar {
@@ -222,7 +223,7 @@ struct LocatedJSONParser {
         case "t": return "\t"
         case "u": break
         default:
-            throw Mistake(place: start, sentence: "there is no such escape in JSON; a backslash is written as \\\\")
+            throw Mistake(place: start, sentence: "JSON has no such escape; a backslash is written as \\\\")
         }
         let unit = try fourDigits(since: start)
         if let scalar = Unicode.Scalar(unit) { return scalar }

@@ -92,17 +92,17 @@ struct SettingsReader {
             let older = reader.nameIfMissing("database.host")
             reader.problem(
                 older == "database.host"
-                    ? "either database.socket or database.host is needed" : "\(older) is missing")
+                    ? "either database.socket or database.host is required" : "\(older) is missing")
         }
         if socket != nil {
             for key in ["database.host", "database.port"] where reader.has(prefix: key) {
-                reader.problem("\(reader.name(of: key)) and database.socket exclude each other", at: key)
+                reader.problem("\(reader.name(of: key)) and database.socket are mutually exclusive", at: key)
             }
         }
         if reader.name(of: "database.name") != "database.name" {
             reader.report(
                 .note,
-                "this server needs a database of its own; syncctl import copies the contents of SyncServerII's",
+                "this server needs its own database; syncctl import copies the contents of SyncServerII's",
                 at: "database.name")
         }
         let address: ConnectionSettings.Address =
@@ -144,7 +144,7 @@ struct SettingsReader {
     }
 
     /// The rule for sealing keys, as the end of a sentence.
-    static let sealingKeyRule = "it must be 32 bytes in base64, as syncctl keys generate prints them"
+    static let sealingKeyRule = "it must be 32 bytes in base64, as printed by syncctl keys generate"
 
     private static func isSealingKey(_ secret: Secret) -> Bool { (try? SealingKey(base64: secret.value)) != nil }
 
@@ -245,7 +245,8 @@ struct SettingsReader {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, parts.allSatisfy({ UInt32($0) != nil }) else {
             reader.problem(
-                "iOSMinimumClientVersion must be three numbers with dots, such as 1.2.3", at: "iOSMinimumClientVersion")
+                "iOSMinimumClientVersion must be three numbers separated by dots, such as 1.2.3",
+                at: "iOSMinimumClientVersion")
             return nil
         }
         return text
@@ -307,7 +308,7 @@ struct SettingsReader {
         if inline != nil { noteInlineSecret(key) }
         guard let file else { return inline.map(Secret.init) }
         if inline != nil {
-            reader.problem("\(reader.name(of: key)) and \(key)File exclude each other", at: key + "File")
+            reader.problem("\(reader.name(of: key)) and \(key)File are mutually exclusive", at: key + "File")
         }
         let path = files.path(file)
         warnIfOpen(path, namedBy: key + "File")

@@ -113,7 +113,7 @@ extension TransportError {
         case .tls(_, let message):
             // OpenSSL's words for X509_V_ERR_CERT_HAS_EXPIRED, x509_verify_cert_error_string(3).
             let hasExpired = message.contains("certificate has expired")
-            self = .refused("TLS: the provider's certificate \(hasExpired ? "has expired" : "does not verify")")
+            self = .refused("TLS: the provider's certificate \(hasExpired ? "has expired" : "cannot be verified")")
         case .interrupted, .partial: self = .interrupted
         case .timedOut, .tooSlow: self = .timedOut
         case .responseTooLarge: self = .replyTooLarge

@@ -118,7 +118,7 @@ extension Exposition {
                 backlog.longestDueSeconds
             ),
             (
-                "syncd_outbox_oldest_retried_seconds", "Age of the oldest work that was tried and is not done.",
+                "syncd_outbox_oldest_retried_seconds", "Age of the oldest work that was tried but is not done.",
                 backlog.oldestRetriedSeconds
             ),
             ("syncd_staged_changes", "Changes that phones have staged but not committed.", backlog.staged),
@@ -138,10 +138,10 @@ extension Exposition {
                 (labels: "role=\"\(role)\",process=\"\(counts[process.role])\"", value: Double(process.start)))
         }
         addGauge(
-            "syncd_processes", "Living processes by role.",
+            "syncd_processes", "Running processes by role.",
             zip(ProcessRole.allCases, counts).map { (labels: "role=\"\($0.rawValue)\"", value: Double($1)) })
         addGauge(
-            "syncd_process_start_time_seconds", "When each living process was started, in seconds since 1970.", samples)
+            "syncd_process_start_time_seconds", "Start time of each running process, in seconds since 1970.", samples)
     }
 }
 

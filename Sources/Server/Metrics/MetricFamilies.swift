@@ -86,7 +86,7 @@ extension ServerMetrics {
             case .uploadPartBytes:
                 MetricFamily(
                     "syncd_upload_part_bytes", .gauge,
-                    "Bytes of files that uploads hold in memory: received from phones, unacknowledged by providers."
+                    "Bytes of files that uploads hold in memory: received, but not yet acknowledged by providers."
                 )
             case .providerRequests:
                 MetricFamily(
@@ -132,11 +132,12 @@ extension ServerMetrics {
             case .unreadableCredentials:
                 MetricFamily(
                     "syncd_unreadable_credentials_total", .counter,
-                    "Times that a sealed record could not be opened and counted as absent: see syncctl fsck.", [role])
+                    "Times that a sealed record could not be opened and was treated as absent: see syncctl fsck.",
+                    [role])
             case .missingThreads:
                 MetricFamily(
                     "syncd_missing_threads_total", .counter,
-                    "Times that the system failed to create a needed thread.", [role])
+                    "Times that the system could not create a thread.", [role])
             case .refusedWrites:
                 MetricFamily(
                     "syncd_refused_writes_total", .counter,
@@ -144,7 +145,7 @@ extension ServerMetrics {
             case .contentMoves:
                 MetricFamily(
                     "syncd_content_moves_total", .counter,
-                    "Files that the server was to move after account switches, by outcome.",
+                    "Files that the server had to move after account switches, by outcome.",
                     [MetricFamily.Label("outcome", MoveOutcome.self)])
             case .movedBytes:
                 MetricFamily("syncd_moved_bytes_total", .counter, "Bytes of the files that the server has moved.")

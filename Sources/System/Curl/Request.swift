@@ -93,13 +93,13 @@ extension Request {
     func validate() throws(CurlError) {
         guard Self.isToken(method) else { throw .invalidRequest(reason: "method is not a token") }
         guard url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-            throw .invalidRequest(reason: "URL holds characters that need percent-encoding")
+            throw .invalidRequest(reason: "URL contains characters that need percent-encoding")
         }
         for (name, value) in headers {
             guard Self.isToken(name) else { throw .invalidRequest(reason: "header name is not a token") }
             // RFC 9110, section 5.5: no control characters except tab.
             guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
-                throw .invalidRequest(reason: "header value holds control characters")
+                throw .invalidRequest(reason: "header value contains control characters")
             }
             let framing = ["content-length", "transfer-encoding"]
             guard !framing.contains(name.lowercased()) else { throw .invalidRequest(reason: "framing header") }

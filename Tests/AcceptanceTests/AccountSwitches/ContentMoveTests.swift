@@ -89,7 +89,7 @@ struct ContentMoveTests {
     }
 
     @Test(
-        "If the former account is unreadable, devices must upload the files; both the reply and its repetition say so"
+        "If the former account is unreadable, devices must upload the files, as the reply and its repetition report"
     )
     func unreadable() throws {
         let file = TestFile()

@@ -47,7 +47,7 @@ struct ReuploadInPiecesTests {
         #expect(try server.address.perform(rest).messageParameters?.result?.text == "stored", "repeated")
     }
 
-    @Test("Different bytes are rejected at the end, whichever piece contains them, and leave nothing behind")
+    @Test("Different bytes in any piece are rejected at the end, and leave nothing behind")
     func otherBytes() async throws {
         let file = TestFile(randomBytes: 800_000)
         let move = try AccountSwitch(on: server, files: [file])

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Uploading files again after a switch of accounts")
+@Suite("Uploading files again after an account switch")
 struct ReuploadTests {
     let server: TestServer
 
@@ -59,7 +59,7 @@ struct ReuploadTests {
         #expect(try index(tag).status == 200)
     }
 
-    @Test("Different bytes are rejected, whatever their checksum, and leave nothing behind")
+    @Test("Different bytes are rejected regardless of their checksum, and leave nothing behind")
     func otherBytes() async throws {
         let file = TestFile("the real thing")
         let move = try AccountSwitch(on: server, files: [file])
@@ -279,7 +279,7 @@ struct ReuploadTests {
         #expect(try server.sandbox.files(of: move.after.account).allSatisfy { !$0.name.contains(file.uuid) })
     }
 
-    @Test("The list of waiting files comes in pages, and contains everything needed to upload them")
+    @Test("The list of waiting files is paginated, and contains everything needed to upload them")
     func list() throws {
         var file = TestFile()
         file.fileGroup = UUID().uuidString

@@ -100,7 +100,7 @@ struct StolenTokenTests {
         #expect(try victim.begin().json?.code?.text == "grant_invalid")
     }
 
-    @Test("However many grants the thief requests, as whichever device, the victim's stay valid")
+    @Test("Regardless of the number of grants that the thief requests, and of the devices, the victim's stay valid")
     func displacing() throws {
         let (victim, _) = try theft()
         for _ in 0..<20 { _ = try thief(of: victim.before) }

@@ -114,7 +114,7 @@ struct SwitchConfirmationTests {
         #expect(try move.to(move.before.account).begin().json?.code?.text == "account_in_use")
     }
 
-    @Test("Downloads of waiting files say so in values that old clients know, and never report them as deleted")
+    @Test("Downloads of waiting files report this in values that old clients know, and never report them as deleted")
     func downloads() throws {
         let file = TestFile()
         let move = try AccountSwitch(on: server, files: [file])

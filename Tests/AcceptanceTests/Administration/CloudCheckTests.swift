@@ -215,7 +215,7 @@ extension PrivateStackTests {
             #expect(try alice.stored(stray).count == 1)
         }
 
-        @Test("An object whose file is waiting for contents is kept, whichever device uploaded it")
+        @Test("An object whose file is waiting for contents is kept, regardless of the device that uploaded it")
         func awaited() async throws {
             let alice = try await signUp(.google)
             let file = TestFile("awaited")

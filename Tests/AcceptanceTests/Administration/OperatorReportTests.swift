@@ -144,7 +144,7 @@ extension PrivateStackTests {
     /// Runs on the stack whose processes tests may kill.
     @Suite("syncctl report during an outage")
     struct ReportDuringOutageTests {
-        @Test("Without the database, the report says so at the top, and contains the server's metrics")
+        @Test("Without the database, the report states this at the top, and contains the server's metrics")
         func database() throws {
             let server = try TestServer.toBreak()
             for process in try server.processes("mariadb") { process.send(SIGKILL) }

@@ -46,7 +46,7 @@ struct StartTests {
         try Data("c2hvcnQ=\n".utf8).write(to: key)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key.path)
         let program = try #require(try server.processes("syncd_jobs").first).executable()
-        let rule = "cannot be used: it must be 32 bytes in base64, as syncctl keys generate prints them"
+        let rule = "cannot be used: it must be 32 bytes in base64, as printed by syncctl keys generate"
         for (setting, value, named) in [
             ("keyFile", key.path as Any, "sealing.keyFile"),
             ("formerKeyFiles", [key.path], "sealing.formerKeyFiles, number 1,"),

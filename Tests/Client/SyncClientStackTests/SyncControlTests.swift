@@ -26,7 +26,7 @@ struct SyncControlTests {
     }
 
     @Test(
-        "A stop without a sync does nothing; a stop right after the start leaves the upload for the next sync",
+        "Stopping without a sync has no effect; a stop right after the start leaves the upload for the next sync",
         arguments: ServerKind.allCases)
     func stop(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)

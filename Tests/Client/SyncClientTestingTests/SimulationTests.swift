@@ -17,7 +17,7 @@ struct SimulationTests {
         }
     }
 
-    @Test("Clients that store their state in SQLite converge, too")
+    @Test("Clients that store their state in SQLite also converge")
     func database() {
         for seed in UInt64(1)...4 {
             var options = SimulationOptions(seed: seed)
@@ -37,7 +37,7 @@ struct SimulationTests {
             options.hasRestorations = false
             options.usesDatabase = seed % 20 == 0
             let report = Simulation.run(seed: seed, options: options)
-            #expect(report.violations == [], "seed \(seed), with switches of accounts")
+            #expect(report.violations == [], "seed \(seed), with account switches")
             switches += report.switches
             reuploads += report.reuploads
         }

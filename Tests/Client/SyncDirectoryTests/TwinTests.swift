@@ -38,7 +38,7 @@ struct TwinTests {
         try desk.keeper.look().skipped.map { "\($0.reason.rawValue) \(Array($0.path.utf8).count)" }
     }
 
-    @Test("The recorded spelling is the file, whichever name the folder lists first", arguments: [true, false])
+    @Test("The recorded spelling is the file, regardless of the order of the folder's names", arguments: [true, false])
     func recordedSpelling(isComposed: Bool) throws {
         let (first, second) = isComposed ? (Self.composed, Self.decomposed) : (Self.decomposed, Self.composed)
         let desk = try Desk()

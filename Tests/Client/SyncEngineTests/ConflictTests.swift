@@ -356,7 +356,7 @@ struct DeletionConflictTests {
         #expect(driver.deliveries.count == 1)
     }
 
-    @Test("In a kept file group, a file whose contents the app does not have is deleted on this device, too")
+    @Test("In a kept file group, a file whose contents the app does not have is also deleted on this device")
     func withoutContents() throws {
         let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
         var driver = try clash({ try $0.upload(Driver.attributes(1)) }, fileGroup: fileGroup, files: 1...2)

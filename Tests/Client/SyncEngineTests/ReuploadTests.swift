@@ -111,7 +111,7 @@ struct ReuploadTests {
     }
 
     @Test(
-        "Files that the app lacks or the server rejects do not block others, and are requested again when resumed",
+        "Files that the app does not have or the server rejects block no others, and are requested again when resumed",
         arguments: [
             (ServerReply.reuploaded(.notAvailable), ReuploadItem.Status.unavailable),
             (.failed(.localFile), .unavailable), (.reuploaded(.differentVersion), .superseded),

@@ -39,7 +39,7 @@ struct SetAsideTests {
     }
 
     @Test(
-        "The rest of the queue is committed without it, and the app is told why",
+        "The rest of the queue is committed without it, and the app receives the reason",
         arguments: [
             RequestFailure.refused(status: 413, code: "body_too_large"), .refused(status: 413, code: nil),
             .refused(status: 409, code: "mime_type_changed"), .localFile,

@@ -116,7 +116,7 @@ struct SyncTests {
         #expect(driver.commits.count == 1)
     }
 
-    @Test("A stop without a sync does nothing")
+    @Test("Stopping without a sync has no effect")
     func stopIdle() throws {
         var driver = try Driver.member()
         let before = driver.actions.count

@@ -30,7 +30,7 @@ struct UploadTests {
         #expect([1, 2].allSatisfy { driver.engine.state.directory[Driver.file($0)]?.fileVersion == .first })
     }
 
-    @Test("If the master version changes at a deletion, its upload is repeated, too, and both count once")
+    @Test("If the master version changes at a deletion, its upload is also repeated, and both count once")
     func staleDeletion() throws {
         var driver = try Driver.member()
         try driver.download(1)

@@ -42,7 +42,7 @@ struct ErrorSentencesTests {
         }
     }
 
-    @Test("Each server error has a sentence that says what to do, followed by the server's code")
+    @Test("Each server error has a sentence with a remedy, followed by the server's code")
     func refusals() {
         for code in ErrorCode.allCases {
             var error = SyncError(.requestRefused)
@@ -57,7 +57,7 @@ struct ErrorSentencesTests {
     func unknown() {
         var error = SyncError(.requestRefused)
         error.status = 404
-        #expect(sentences.sentence(for: error).contains("not that of a sync server"))
+        #expect(sentences.sentence(for: error).contains("not from a sync server"))
         error.status = 413
         #expect(
             sentences.sentence(for: error)

@@ -45,7 +45,7 @@ struct OlderServerTests {
         #expect(try await phone.commit(1) == .stale(current: MasterVersion(3)))
     }
 
-    @Test("An index is complete and has no tag, whatever was requested")
+    @Test("An index is complete and has no tag, regardless of the request")
     func index() async throws {
         let phone = try await phone()
         _ = try await phone.publish(Data("one".utf8), masterVersion: 0)

@@ -22,7 +22,7 @@ struct ProviderTransportTests {
     }
 
     @Test(
-        "A 401 is returned immediately, whatever challenge it contains",
+        "A 401 is returned immediately, regardless of its challenge",
         arguments: ["Basic realm=\"x\"", "Bearer", "Digest realm=\"x\""])
     func challenge(value: String) async throws {
         let server = try LocalHTTPServer { peer in

@@ -67,7 +67,7 @@ struct UnattendedTransferTests {
         #expect(server.requests.first?.body == Array("bytes".utf8))
     }
 
-    @Test("A failed transfer is reported, too")
+    @Test("A failed transfer is also reported")
     func failed() async throws {
         let server = try LocalHTTPServer { peer in _ = peer.readRequest() }
         let transfer = try await end { $0.downloadTask(with: request(server)) }

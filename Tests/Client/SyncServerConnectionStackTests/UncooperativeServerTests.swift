@@ -191,7 +191,7 @@ struct UncooperativeServerTests {
     // MARK: Unusual replies
 
     @Test(
-        "A 401 is a reply, whatever challenge it contains",
+        "A 401 is a reply, regardless of its challenge",
         arguments: ["Basic realm=\"x\"", "Bearer", "Digest realm=\"x\", nonce=\"1\"", "Negotiate"])
     func challenge(value: String) async throws {
         let server = try LocalHTTPServer { peer in

@@ -21,7 +21,7 @@ struct CredentialTests {
         #expect(bench.recorder.events.contains(.refreshingCredentials))
     }
 
-    @Test("If the new ones are rejected, too, the user has to sign in, and is notified once")
+    @Test("If the new ones are also rejected, the user has to sign in, and is notified once")
     func twice() async {
         let bench = Bench(Self.refused)
         for _ in 1...3 {

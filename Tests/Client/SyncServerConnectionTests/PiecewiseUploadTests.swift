@@ -81,7 +81,7 @@ struct PiecewiseUploadTests {
         #expect(exchanges[1].request.headerFields[.contentType] == "application/partial-upload")
     }
 
-    @Test("A file uploaded again after an account switch is sent in pieces, too")
+    @Test("A file uploaded again after an account switch is also sent in pieces")
     func uploadedAgain() async throws {
         let stored = HTTPReply.message(ReuploadFileResponse.stored)
         let (exchanges, error) = try await sent(

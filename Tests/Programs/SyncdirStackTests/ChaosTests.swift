@@ -6,7 +6,7 @@ extension SyncdirTests {
     @Suite("Two watched directories that change at random")
     struct ChaosTests {
         @Test(
-            "Both sides converge, no contents are lost, and all conflicts are reported, whichever processes are killed")
+            "While processes are killed, both sides converge, no contents are lost, and all conflicts are reported")
         func chaos() async throws {
             let settings = ProcessInfo.processInfo.environment
             let changes = settings["SYNCDIR_CHAOS_CHANGES"].flatMap(Int.init) ?? 150

@@ -82,7 +82,7 @@ struct PartsTests {
         #expect(kinds.kind(RelativePath("a.jpg/Makefile")!).rawValue == "text/plain")
     }
 
-    @Test("A wake-up before the wait ends it, and counts once; a timeout ends it, too")
+    @Test("A wake-up before the wait ends it, and counts once; a timeout also ends it")
     func alarm() async {
         let alarm = Alarm()
         alarm.ring()

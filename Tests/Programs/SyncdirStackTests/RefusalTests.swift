@@ -31,7 +31,7 @@ extension SyncdirTests {
         @Test(
             "A file that the storage rejects is named with advice, blocks nothing, and is withdrawn by deleting it",
             arguments: [
-                ("malwareDetected", "the owner's storage refuses it"),
+                ("malwareDetected", "the owner's storage rejects it"),
                 ("storageQuotaExceeded", "your storage is full; "),
             ])
         func refused(reason: String, sentence: String) throws {
@@ -172,7 +172,7 @@ extension SyncdirTests {
         }
 
         @Test(
-            "A read-only member is told of each unsent change, also by status, and receives others' changes")
+            "A read-only member is informed of each unsent change, also by status, and receives others' changes")
         func readOnly() throws {
             let (ada, bob, _) = try TerminalUser.couple(server, permission: "read")
             for name in ["edited.txt", "deleted.txt", "theirs.txt"] { try ada.write(name, "one") }

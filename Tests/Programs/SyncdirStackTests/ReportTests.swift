@@ -242,7 +242,7 @@ extension SyncdirTests {
             #expect(try bob.files() == ["own.txt": "changed", "new.txt": "new"])
         }
 
-        @Test("A signed-in person without a user is told to create or join a group")
+        @Test("A signed-in person without a user is asked to create or join a group")
         func notYetUser() throws {
             let ada = try TerminalUser("Ada", server)
             for arguments in [["sync", ada.directory.path, "--group", "Notes"], ["groups"], ["invite", "Notes"]] {

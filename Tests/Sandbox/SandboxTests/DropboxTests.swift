@@ -237,7 +237,7 @@ struct DropboxTests {
     }
 
     @Test(
-        "If two requests write to a session at once, one must retry; it is no violation if the other's client is gone",
+        "If two requests write to a session at once, one must retry, without a violation if the other's client is gone",
         arguments: [(isCut: false, isGone: false), (true, true), (false, true)])
     func rivals(isCut: Bool, isGone: Bool) throws {
         let user = try DropboxUser(TestSandbox())

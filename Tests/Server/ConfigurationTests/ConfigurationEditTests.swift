@@ -49,7 +49,7 @@ struct ConfigurationEditTests {
     }
 
     @Test(
-        "After the change the text contains the setting, whatever its layout",
+        "After the change the text contains the setting, regardless of its layout",
         arguments: [
             "{}", "{ }", #"{"a": 1}"#, "\u{FEFF}{\n\"a\": \"}{\"\n}", #"{"metrics": null}"#, #"{"metrics": {}}"#,
             #"{"metrics.directory": "/x"}"#, #"{"metrics": {"directory": null}}"#, "{\r\n  \"a\": 1\r\n}\r\n",

@@ -22,7 +22,7 @@ struct ProblemTests {
         #expect(try folder.read(ConfigurationFolder.smallest).notes.isEmpty)
     }
 
-    @Test("For a missing file, the message says what to do")
+    @Test("For a missing file, the message states the remedy")
     func missing() {
         let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).json").path
 
@@ -52,14 +52,14 @@ struct ProblemTests {
         #expect(
             found == [
                 "line 2, column 3: databse is not a setting of this server; did you mean database?",
-                "line 3, column 26: database.socket must be a text, in quotation marks",
+                "line 3, column 26: database.socket must be a string, in quotation marks",
                 "line 3, column 42: database.user must not be empty",
                 "line 3, column 54: database.prot is not a setting of this server; did you mean database.port?",
                 "line 4, column 26: allowedSignInTypes.google is not a setting of this server; "
                     + "did you mean allowedSignInTypes.Google?",
                 "line 4, column 52: allowedSignInTypes.Google must be true or false",
                 "line 5, column 17: apiThreads must be a whole number from 1 to 1024",
-                "line 6, column 22: googleClientIds must be a list of texts",
+                "line 6, column 22: googleClientIds must be a list of strings",
                 "line 7, column 10: log must be an object",
                 "line 8, column 22: transferThreads must be a whole number from 1 to 4096",
                 "allowedSignInTypes must include at least one type with storage: Google, Dropbox, Microsoft, WebDAV, S3",
@@ -99,7 +99,7 @@ struct ProblemTests {
         arguments: [
             (
                 #""database.host": "h""#,
-                ["line 2, column 1: database.host and database.socket exclude each other"]
+                ["line 2, column 1: database.host and database.socket are mutually exclusive"]
             ),
             (
                 #""redirectURIs": ["https://example.com/code", "com.example:/code", "code", "https://a/#b"]"#,
@@ -124,7 +124,7 @@ struct ProblemTests {
             ),
             (
                 #""database.port": 3306"#,
-                ["line 2, column 1: database.port and database.socket exclude each other"]
+                ["line 2, column 1: database.port and database.socket are mutually exclusive"]
             ),
             (
                 #""database.name": "m""#,
@@ -136,7 +136,7 @@ struct ProblemTests {
             ),
             (
                 #""GoogleServerClientSecret": "x""#,
-                ["line 5, column 36: GoogleServerClientSecret and GoogleServerClientSecretFile exclude each other"]
+                ["line 5, column 36: GoogleServerClientSecret and GoogleServerClientSecretFile are mutually exclusive"]
             ),
             (
                 #""sandbox": {"connectTo": "10.0.0.1:443", "caFile": "c"}"#,
@@ -180,12 +180,12 @@ struct ProblemTests {
             ("{\"a\": 1\n\"b\": 2}", "line 2, column 1: a comma or } is expected here"),
             ("{\"ä\" 1}", "line 1, column 6: a colon is expected after \"ä\""),
             ("{'a': 1}", "line 1, column 2: a name in quotation marks is expected here"),
-            ("{\"a\": 'x'}", "line 1, column 7: texts must be in double quotation marks"),
-            ("{\"a\": yes}", "line 1, column 7: yes is not a value; texts must be in double quotation marks"),
+            ("{\"a\": 'x'}", "line 1, column 7: strings must be in double quotation marks"),
+            ("{\"a\": yes}", "line 1, column 7: yes is not a value; strings must be in double quotation marks"),
             ("{\"a\": 01}", "line 1, column 7: 01 is not a number in JSON"),
             ("{\"a\": 5GB}", "line 1, column 7: 5GB is not a number in JSON"),
-            ("{\"a\": \"x\n\"}", "line 1, column 7: the text that begins here does not end on its line"),
-            ("{\"a\": \"\\q\"}", "line 1, column 8: there is no such escape in JSON; a backslash is written as \\\\"),
+            ("{\"a\": \"x\n\"}", "line 1, column 7: the string that begins here does not end on its line"),
+            ("{\"a\": \"\\q\"}", "line 1, column 8: JSON has no such escape; a backslash is written as \\\\"),
             ("{\"a\": {\"b\": 1}", "line 1, column 15: the object that begins at line 1, column 1 does not end"),
             ("{} {}", "line 1, column 4: there is text after the end of the JSON value"),
             ("[1]", "line 1, column 1: the file must hold one JSON object"),

@@ -39,7 +39,7 @@ struct SealingSectionTests {
     }
 
     @Test(
-        "The replaced section is read back as intended, whatever the layout of the file",
+        "The replaced section is read back as intended, regardless of the file's layout",
         arguments: [
             "{}", #"{"apiThreads": 4}"#, "{\n    \"apiThreads\": 4\n}\n",
             #"{"sealing": {"keyFile": "é\"\\/k"}, "x": 1}"#,

@@ -37,7 +37,7 @@ struct BackoffTests {
         #expect(record.pauses.isEmpty)
     }
 
-    @Test("With a single attempt no caller waits for a provider, whatever delay it requests")
+    @Test("With a single attempt no caller waits for a provider, regardless of the requested delay")
     func singleAttempt() {
         let record = PauseRecord()
         let backoff = record.backoff(attempts: 1)

@@ -205,7 +205,7 @@ struct BulkheadAndCircuitsTests {
         #expect(refusal(gate.guarding(full.transport), Self.google) == nil)
     }
 
-    @Test("A caller that waited in vain releases its waiting place")
+    @Test("A caller that gives up waiting releases its waiting place")
     func waitingAgain() {
         let (gate, clock) = (gate(calls: 1, waiting: 1), clock)
         let full = ScriptedTransport { _ throws(TransportError) in

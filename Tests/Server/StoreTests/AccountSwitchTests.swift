@@ -155,7 +155,7 @@ struct AccountSwitchTests {
         #expect(try fixture.store.transaction { try $0.forgetExpiredSwitches(at: noon(plus: 86_401), limit: 9) } == 1)
 
         let confirmed = try confirm(try propose())
-        #expect(confirmed.state == .finished, "nothing waits any more")
+        #expect(confirmed.state == .finished, "no file is waiting")
         #expect(try fixture.count("SELECT COUNT(*) FROM account_switches WHERE credentials IS NOT NULL") == 0)
         #expect(try fixture.store.transaction { try $0.forgetFinishedSwitches(before: noon, limit: 9) } == 0)
         #expect(

@@ -25,7 +25,7 @@ struct MigrationTests {
         try connection.executeScript(sql)
     }
 
-    @Test("An empty database lacks every migration, gets all of them, and is then up to date")
+    @Test("An empty database has no migration, gets all of them, and is then up to date")
     func emptyDatabase() throws {
         let names = Migration.all.map(\.name)
 

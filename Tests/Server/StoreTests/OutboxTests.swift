@@ -50,7 +50,7 @@ struct OutboxTests {
         #expect(later.map(\.kind) == [.deleteObject, .writeWarningFile])
     }
 
-    @Test("Work that lacks data of its kind is leased as such, and does not delay other work")
+    @Test("Work without the data of its kind is leased as such, and does not delay other work")
     func incomplete() throws {
         var connection = try Connection(fixture.settings)
         try connection.executeScript(

@@ -283,7 +283,7 @@ struct SignInTicketTests {
         ] { #expect(tickets.contents(of: ticket, for: other, at: 1_000) == nil) }
     }
 
-    @Test("Whatever characters an identifier contains, a ticket preserves it")
+    @Test("A ticket preserves an identifier regardless of its characters")
     func oddIdentifier() throws {
         let odd = SignInProfile(providerUserID: "sha256:ab\nx@evil/\"\\", displayName: "A")
         let ticket = try #require(tickets.issue(odd, for: presented, settledTime: nil, at: 1_000))

@@ -125,7 +125,7 @@ struct DownloadFileTests {
     }
 
     @Test(
-        "Bytes that differ from the announced ones are cut off before their end, whatever their number",
+        "Bytes that differ from the announced ones are cut off before their end, regardless of their number",
         arguments: [300_000, 299_999, 250_000, 10, 0, 300_001, 360_000, 900_000],
         [(false, false), (true, false), (true, true)])
     func changedMeanwhile(size: Int, reported: (length: Bool, sha256: Bool)) {

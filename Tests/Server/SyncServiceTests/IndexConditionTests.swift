@@ -51,7 +51,7 @@ struct IndexConditionTests {
         #expect(index().header("cache-control") == "no-store")
     }
 
-    @Test("Every change to the reply's contents changes the tag, whichever user made it")
+    @Test("Every change to the reply's contents changes the tag, regardless of the user")
     func changes() throws {
         var tags: [String] = [try tag()]
         func expectNew(_ what: String) throws {
@@ -115,7 +115,7 @@ struct IndexConditionTests {
         #expect(index().json["since"] == nil)
     }
 
-    @Test("A `since` beyond the group's version gets the complete list, and the reply says so")
+    @Test("A `since` beyond the group's version gets the complete list, and the reply states this")
     func future() throws {
         try publish(someFile(), from: 0)
 

@@ -24,7 +24,7 @@ struct IndexPageWorkTests {
         alice = try server.signUp()
     }
 
-    /// Adds a page to the outbox and works until nothing is due any more, an hour later.
+    /// Adds a page to the outbox and works until nothing is due, an hour later.
     private func work() throws {
         try server.execute(
             """

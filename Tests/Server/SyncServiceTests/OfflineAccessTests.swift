@@ -12,7 +12,7 @@ struct OfflineAccessTests {
     init() throws { server = try TestServer() }
 
     private var warnings: Int {
-        server.log.lines("Signed in without a refresh token: the storage is inaccessible once the access token ends")
+        server.log.lines("Signed in without a refresh token: the storage is inaccessible once the access token expires")
             .count
     }
 

@@ -216,7 +216,7 @@ struct PhoneUploadTests {
         #expect(upload(bytes, budget: budget).reserveMemory(partBytes: 10 << 20))
     }
 
-    @Test("The memory of an ended upload serves the next one, whatever their sizes")
+    @Test("The next upload reuses the memory of an ended one, regardless of their sizes")
     func reuse() throws {
         let budget = PartBudget()
         for size in [1_000_000, 100, 600_000, 0, 1_500_000] {

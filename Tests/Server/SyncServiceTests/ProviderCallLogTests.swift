@@ -53,7 +53,7 @@ struct ProviderCallLogTests {
         #expect(!log.text.contains("s3cret"))
     }
 
-    @Test("A success has no error code, whatever its body contains")
+    @Test("A success has no error code, regardless of its body")
     func success() throws {
         let body = #"{"error":"none","access_token":"s3cret"}"#
         let line = try line("https://login.example.com/token") { _ throws(TransportError) in Reply(200, body) }

@@ -86,7 +86,7 @@ struct UploadDecisionTests {
         #expect(try decide(request(version: 0, metaData: (0, "x"), group: "fg")) == plan())
     }
 
-    @Test("The next version goes to the file's owner, whoever uploads it, and keeps the creation date")
+    @Test("The next version goes to the file's owner, regardless of the uploader, and keeps the creation date")
     func nextVersion() throws {
         let sum = String(repeating: "a", count: 64)
 

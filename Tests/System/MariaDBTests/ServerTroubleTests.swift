@@ -67,7 +67,7 @@ struct ServerTroubleTests {
         #expect(connection.preparedStatementCount == 1)
     }
 
-    @Test("A server never receives a local file, whatever a statement requests")
+    @Test("A server never receives a local file, regardless of the statement")
     func localFile() throws {
         let settings = try ScratchDatabase.shared().makeDatabase()
         var connection = try Connection(settings)

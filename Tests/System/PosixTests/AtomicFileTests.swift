@@ -14,7 +14,7 @@ struct AtomicFileTests {
         try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
     }
 
-    @Test("A file is replaced with its permissions, without touching other files, whatever their names")
+    @Test("A file is replaced with its permissions, without touching other files, regardless of their names")
     func replaced() throws {
         for name in ["file.new", "file.new-"] { try Data(name.utf8).write(to: folder.url.appending(path: name)) }
 

@@ -36,7 +36,7 @@ def attack(stage: Stage) -> Iterator[Figure]:
             attacked = max(attacked, sign_up(stage, guest))
         for reader in readers:
             reader.join(60)
-    yield Figure("AddUser of somebody else, the slowest of five", attacked, 3_000, "ms", alone)
+    yield Figure("AddUser of another user, the slowest of five", attacked, 3_000, "ms", alone)
     strange = [status for status in statuses if status not in (b"200", b"429", b"provider_busy")]
     yield Figure("replies to Index other than 200, 429 and provider_busy", len(strange) + requests - len(statuses), 0, "replies")
     took, _, _ = stage.request("GET", f"/Index/?sharingGroupUUID={hostile.group}", hostile.headers())

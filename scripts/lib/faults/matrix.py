@@ -153,7 +153,7 @@ class Runner:
         # Each attempt of the phone may repeat all calls; a failed call is repeated at most four times.
         bound = (usual + 6) * (1 + phone.repetitions) + 6 * phone.hastened
         if len(calls) > bound:
-            raise Finding(f"{len(calls)} calls where {usual} are usual: {phone.seen}")
+            raise Finding(f"{len(calls)} calls instead of the usual {usual}: {phone.seen}")
         codes = Counter(call.code for call in calls if call.code)
         is_refusal = fault_met is not None and fault_met.kind.startswith(REFUSALS)
         if any(count > 1 for count in codes.values()) and not is_refusal:

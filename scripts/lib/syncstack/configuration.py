@@ -39,7 +39,7 @@ FCM_ACCOUNT = {
 }
 
 WARNING_FILE = (
-    "The files in this folder belong to an app that keeps them in step on all your devices.\n"
+    "The files in this folder belong to an app that keeps them in sync on all your devices.\n"
     "Please do not change, rename or delete them here: use the app.\n"
 )
 

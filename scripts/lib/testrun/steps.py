@@ -57,7 +57,7 @@ class Steps:
         begin = time.monotonic()
         status = run_command(command, log, environment)
         if status != 0 and self.stalls.seconds_between(begin, time.monotonic()) > 0:
-            self.account.say(f"{name}: the machine stood still while it failed, so it runs once more")
+            self.account.say(f"{name}: the machine was stalled while it failed, so it runs once more")
             log.rename(log.with_suffix(".stalled.log"))
             status = run_command(command, log, environment)
         seconds = int(time.monotonic() - begin)

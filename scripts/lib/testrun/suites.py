@@ -161,7 +161,7 @@ class SuiteRunner:
 
     def _repeat(self, suite: Suite, tests: list[str], result: Result) -> None:
         """Repeats tests that failed while the machine stood still; only the new results count."""
-        self.account.say(f"{suite.name}: the machine stood still while these failed, so they run once more: "
+        self.account.say(f"{suite.name}: the machine was stalled while these failed, so they run once more: "
                          f"{', '.join(tests)}")
         for test in tests:
             self.account.withdraw(result.failed.pop(test).name)

@@ -80,10 +80,10 @@ public struct NextcloudSignIn: Sendable {
         let reply = try await send(request)
         guard reply.status == 200, let begun = try? JSONDecoder().decode(Begun.self, from: reply.body),
             let page = URL(string: begun.login), let endpoint = URL(string: begun.poll.endpoint)
-        else { throw SignInError(.misconfigured, "no Nextcloud: status \(reply.status)") }
+        else { throw SignInError(.misconfigured, "not a Nextcloud server: status \(reply.status)") }
         // The server will issue the password there.
         guard isOfServer(page), isOfServer(endpoint) else {
-            throw SignInError(.misconfigured, "the Nextcloud names another server")
+            throw SignInError(.misconfigured, "Nextcloud names a different server")
         }
         return Flow(page: page, endpoint: endpoint, token: begun.poll.token)
     }
@@ -98,7 +98,7 @@ public struct NextcloudSignIn: Sendable {
             // While the user is still deciding, a failure is not an error of the sign-in.
             if let reply = try? await send(request), reply.status == 200 {
                 guard let granted = try? JSONDecoder().decode(Granted.self, from: reply.body) else {
-                    throw SignInError(.failed, "unreadable grant from the Nextcloud")
+                    throw SignInError(.failed, "unreadable grant from Nextcloud")
                 }
                 return granted
             }
@@ -111,7 +111,7 @@ public struct NextcloudSignIn: Sendable {
     private func person(_ granted: Granted) async throws(SignInError) -> AccountCredentials.Person {
         guard let root = URL(string: granted.server), isOfServer(root),
             let address = URL(string: NextcloudUser.address(at: root))
-        else { throw SignInError(.misconfigured, "the Nextcloud names another server") }
+        else { throw SignInError(.misconfigured, "Nextcloud names a different server") }
         var request = URLRequest(url: address)
         request.setValue("true", forHTTPHeaderField: NextcloudUser.requestHeader)
         let password = Data("\(granted.loginName):\(granted.appPassword)".utf8).base64EncodedString()
@@ -119,7 +119,7 @@ public struct NextcloudSignIn: Sendable {
         let reply = try await send(request)
         guard reply.status == 200, let person = NextcloudUser.read(reply.body) else {
             throw SignInError(
-                .providerUnavailable, "the Nextcloud does not identify the user: status \(reply.status)")
+                .providerUnavailable, "Nextcloud does not identify the user: status \(reply.status)")
         }
         return person
     }
@@ -143,7 +143,7 @@ public struct NextcloudSignIn: Sendable {
         request.setValue(appName, forHTTPHeaderField: "User-Agent")
         do { return try await transport.send(request) } catch {
             if error is CancellationError || Task.isCancelled { throw SignInError(.cancelled) }
-            throw SignInError(.providerUnavailable, "the Nextcloud is not answering")
+            throw SignInError(.providerUnavailable, "Nextcloud is not answering")
         }
     }
 

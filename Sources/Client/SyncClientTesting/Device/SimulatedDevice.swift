@@ -123,7 +123,7 @@ final class SimulatedDevice {
         }
     }
 
-    /// Records that no change to a file needs to arrive any more, except those of these items.
+    /// Records that no further change to a file needs to arrive, except those of these items.
     func excuseAll(of file: FileUUID, except items: [UploadItem] = []) {
         let contents = items.compactMap { $0.source.flatMap { storage[$0] } }
         let texts = items.compactMap(\.appMetaData)
@@ -148,7 +148,7 @@ final class SimulatedDevice {
         }
     }
 
-    /// Records that no change in a group needs to arrive any more.
+    /// Records that no further change in a group needs to arrive.
     func excuseAll(in group: SharingGroupUUID) {
         for (contents, edit) in edits where edit.group == group { edits[contents]?.isExcused = true }
         for (text, edit) in textEdits where edit.group == group { textEdits[text]?.isExcused = true }

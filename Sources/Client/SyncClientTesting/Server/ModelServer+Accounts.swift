@@ -262,7 +262,7 @@ extension ModelServer {
         }
     }
 
-    /// Reports the state of a switch, and ends it if no file waits any more: two requests of the library.
+    /// Reports the state of a switch, and ends it if no files are waiting: two requests of the library.
     func settle(_ id: AccountSwitchID, _ user: UserID) -> Answer {
         guard let index = identities[user]?.switches.firstIndex(where: { $0.id == id }),
             var known = identities[user]?.switches[index], known.state == .reuploading

@@ -194,7 +194,7 @@ extension Simulation {
                 }
             }
             guard try perform(actions, on: device) else { return }
-            log("\(device.index) tries \(file.rawValue.suffix(4)) again")
+            log("\(device.index) retries \(file.rawValue.suffix(4))")
             let known = device.files[file]
             device.files[file] = SimulatedDevice.AppFile(
                 group: group, fileGroup: known?.fileGroup ?? entry.fileGroupUUID,
@@ -207,7 +207,7 @@ extension Simulation {
         let pending = engine.state.pendingItems(of: file)
         device.excuseAll(of: file, except: pending)
         guard try perform(actions, on: device) else { return }
-        log("\(device.index) gives \(file.rawValue.suffix(4)) up")
+        log("\(device.index) gives up \(file.rawValue.suffix(4))")
         if engine.state.directory[file] == nil {
             device.files[file] = nil
         } else if !pending.contains(where: { $0.kind == .deletion }) {
@@ -366,10 +366,10 @@ extension Simulation {
                 guard changed.members.count > 1 else { return }
                 server.remove(user, from: &changed)
                 server.groups[id] = changed
-                log("server: user \(user) is out of \(id)")
+                log("server: user \(user) was removed from \(id)")
             } else {
                 server.add(user, to: id, .write)
-                log("server: user \(user) is in \(id)")
+                log("server: user \(user) was added to \(id)")
             }
         case 16:
             guard options.hasDepartures, server.users.count > 2, random.once(in: 4), let user = server.users.max()

@@ -140,7 +140,7 @@ extension Simulation {
         guard error.code == .serverRestored, let file = error.fileUUID,
             device.engine?.state.directory[file]?.fileVersion == nil
         else { return }
-        // Neither the server nor the app has the contents any more.
+        // Neither the server nor the app still has the contents.
         if device.files[file]?.contents == nil { device.files[file] = nil }
     }
 

@@ -26,7 +26,7 @@ package enum EngineAction: Sendable {
     case deliver(EngineToken, [DownloadOperation], containsGone: Bool)
     /// Wait for a random time within this range, in seconds; answer with ``EngineEvent/waited(_:)``.
     case wait(EngineToken, seconds: ClosedRange<Int>)
-    /// Remove a file owned by the library that no row references any more.
+    /// Remove a file owned by the library that no row references.
     case removeFile(LocalFileLocation)
     /// Report an event to the app.
     case report(SyncEvent)

@@ -67,7 +67,7 @@ package enum ServerRequest: Sendable, Equatable {
     case reuploadFile(FileReupload)
     /// Asks whether the server itself is moving the files of a switch; nil: of the newest one.
     case askForServerMove(AccountSwitchID?)
-    /// Asks for the progress of a confirmed switch of accounts, and ends it if no file waits any more.
+    /// Asks for the progress of a confirmed switch of accounts, and ends it if no files are waiting.
     case settleAccountSwitch(AccountSwitchID)
 
     /// The parameters of an index request.

@@ -235,7 +235,7 @@ public struct UnattendedTransfers: Sendable {
 extension RequestHeader {
     /// The header for swift-http-types.
     var fieldName: HTTPField.Name {
-        guard let name = HTTPField.Name(rawValue) else { preconditionFailure("\(rawValue) is no header name") }
+        guard let name = HTTPField.Name(rawValue) else { preconditionFailure("\(rawValue) is not a header name") }
         return name
     }
 }
@@ -243,7 +243,7 @@ extension RequestHeader {
 extension ResponseHeader {
     /// The header for swift-http-types, which compares names case-insensitively.
     var fieldName: HTTPField.Name {
-        guard let name = HTTPField.Name(rawValue) else { preconditionFailure("\(rawValue) is no header name") }
+        guard let name = HTTPField.Name(rawValue) else { preconditionFailure("\(rawValue) is not a header name") }
         return name
     }
 }

@@ -94,14 +94,14 @@ struct ConfigurationReport: Report {
         if !warnings.isEmpty {
             lines += ["\(Self.count(warnings, "warning")); the server starts anyway:"] + warnings.map(\.text)
         }
-        if !notes.isEmpty { lines += ["Good to know:"] + notes.map(\.text) }
+        if !notes.isEmpty { lines += ["Notes:"] + notes.map(\.text) }
         if let sandbox {
             lines += [
                 "WARNING: sandbox is set: every call to a provider goes to \(sandbox).",
                 "         Nothing reaches a real cloud. Never run a server for real people like this.",
             ]
         }
-        if isGood { lines.append("\(path) is good.") }
+        if isGood { lines.append("\(path) is valid.") }
         return lines
     }
 
@@ -149,7 +149,7 @@ struct ServiceView {
             return nil
         }
         guard user.canBeTried else {
-            if userName != nil { throw CommandFailure(.noPermission, "only root can see what \(user.name) sees") }
+            if userName != nil { throw CommandFailure(.noPermission, "only root can check what \(user.name) can read") }
             return nil
         }
         self.user = user

@@ -68,7 +68,7 @@ struct ImportSource: ParsableArguments {
     var socket: String?
     @Option(name: .customLong("from-database"), help: ArgumentHelp("The database's name.", valueName: "name"))
     var database: String?
-    @Option(name: .customLong("from-user"), help: ArgumentHelp("A user who may read it.", valueName: "account"))
+    @Option(name: .customLong("from-user"), help: ArgumentHelp("A user with read access to it.", valueName: "account"))
     var user: String?
     @Option(
         name: .customLong("from-password-file"),
@@ -80,7 +80,7 @@ struct ImportSource: ParsableArguments {
 
     func validate() throws {
         guard host == nil || socket == nil else {
-            throw ValidationError("--from-host and --from-socket exclude each other.")
+            throw ValidationError("--from-host and --from-socket are mutually exclusive.")
         }
         guard configurationPath != nil || (host ?? socket) != nil && database != nil && user != nil else {
             throw ValidationError(

@@ -49,7 +49,7 @@ struct ServiceOptions: ParsableArguments, CustomReflectable {
             guard given.isEmpty || given.count == ids.count else {
                 let names = ids.map { "--" + $0.option.name }
                 throw ValidationError(
-                    names.dropLast().joined(separator: ", ") + " and \(names.last ?? "") require each other.")
+                    names.dropLast().joined(separator: ", ") + " and \(names.last ?? "") must be given together.")
             }
             let hasSecret = service.contains { $0.setting.isSecret && values[$0.setting.key] != nil }
             guard !hasSecret || !given.isEmpty || ids.isEmpty else {

@@ -11,7 +11,7 @@ import Store
 struct Setup: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "setup",
-        abstract: "Sets up a server: database, keys, configuration, nginx; and tests each of them.",
+        abstract: "Sets up and tests a server: database, keys, configuration and nginx.",
         discussion: """
             Asks for settings that the options leave open, unless --unattended is given. Creates what is missing: the \
             database with an account for the server, its password and the key that seals people's tokens (below \

@@ -33,7 +33,7 @@ struct SetupOptions: ParsableArguments {
     var certbot = false
     @Option(
         help: ArgumentHelp(
-            "The mail address for the authority's notices about the certificate.", valueName: "address"))
+            "The email address for the authority's notices about the certificate.", valueName: "address"))
     var acmeMail: String?
     @Option(help: ArgumentHelp("The ACME directory of another authority.", valueName: "url"))
     var acmeServer: String?
@@ -99,13 +99,13 @@ struct SetupOptions: ParsableArguments {
 
     func validate() throws {
         guard (certificate == nil) == (key == nil) else {
-            throw ValidationError("--certificate and --key require each other.")
+            throw ValidationError("--certificate and --key must be given together.")
         }
         guard certbot || acmeMail == nil && acmeServer == nil else {
             throw ValidationError("--acme-mail and --acme-server require --certbot.")
         }
         guard !certbot || certificate == nil else {
-            throw ValidationError("--certbot and --certificate exclude each other.")
+            throw ValidationError("--certbot and --certificate are mutually exclusive.")
         }
         guard !trial || certificate == nil && !certbot else {
             throw ValidationError("--trial excludes --certificate and --certbot.")

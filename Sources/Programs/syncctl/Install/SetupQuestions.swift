@@ -150,8 +150,8 @@ struct SetupQuestions {
             + "yes or no"
         guard try confirm(question) else { return }
         let address = try ask(
-            "A mail address for Let's Encrypt's notices, or none", example: "you@example.com", standard: "none"
-        ) { text in text == "none" || text.contains("@") ? nil : "it must be a mail address, or none" }
+            "An email address for Let's Encrypt's notices, or none", example: "you@example.com", standard: "none"
+        ) { text in text == "none" || text.contains("@") ? nil : "it must be an email address, or none" }
         answers.certificateRequest = SetupAnswers.CertificateRequest(mailAddress: address == "none" ? nil : address)
     }
 

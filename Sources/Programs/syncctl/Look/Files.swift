@@ -13,19 +13,19 @@ struct Files: ParsableCommand {
 
 struct FilesList: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Lists the files of a group by their UUIDs.")
+        commandName: "list", abstract: "Lists the files of a group, sorted by UUID.")
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var page: PageOptions
     @Argument(help: ArgumentHelp("The group's UUID.", valueName: "group-uuid")) var group: String
-    @Option(help: ArgumentHelp("Only files in this user's storage, by their number.", valueName: "number")) var owner:
-        Int64?
+    @Option(help: ArgumentHelp("Only files in the storage of the user with this number.", valueName: "number"))
+    var owner: Int64?
     @Flag(help: "Only deleted files.") var deleted = false
     @Flag(help: "Only files that are not deleted.") var living = false
     @Option(help: ArgumentHelp("Begin after this file's UUID.", valueName: "file-uuid")) var after: String?
 
     func validate() throws {
-        guard !deleted || !living else { throw ValidationError("--deleted and --living exclude each other.") }
+        guard !deleted || !living else { throw ValidationError("--deleted and --living are mutually exclusive.") }
     }
 
     func report() throws -> any Report {
@@ -49,8 +49,8 @@ struct FilesExplain: ReportingCommand {
         commandName: "explain", abstract: "Explains the history of one file.",
         discussion: """
             Shows who uploaded which version when, as far as recorded; deletion and undeletion; changes that wait for \
-            a commit; work in the outbox; whose storage holds the contents, and whether they exist there, which it \
-            asks the storage; the replies sent to clients, what clients see now, and what can be done.
+            a commit; work in the outbox; whose storage holds the contents, and whether they still exist there, as \
+            the storage reports; the replies sent to clients, what clients see now, and what can be done.
             """)
 
     @OptionGroup var options: CommonOptions

@@ -11,12 +11,12 @@ struct Groups: ParsableCommand {
 }
 
 struct GroupsList: ReportingCommand {
-    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists groups by their UUIDs.")
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists groups, sorted by UUID.")
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var page: PageOptions
     @Option(help: ArgumentHelp("Only names that contain this text.", valueName: "text")) var name: String?
-    @Option(help: ArgumentHelp("Only groups of this user, by their number.", valueName: "number")) var member: Int64?
+    @Option(help: ArgumentHelp("Only groups of the user with this number.", valueName: "number")) var member: Int64?
     @Flag(help: "Also groups that have ended.") var ended = false
     @Option(help: ArgumentHelp("Begin after this UUID.", valueName: "uuid")) var after: String?
 

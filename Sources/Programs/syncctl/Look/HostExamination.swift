@@ -106,7 +106,7 @@ struct HostExamination {
                     "SANDBOX: every call to a provider goes to \(sandbox.host):\(sandbox.port), nothing reaches a real cloud",
                     fix: "remove \"sandbox\" from \(path) before people use this server"))
         }
-        return diagnoses.isEmpty ? [.good("configuration", "\(path) is good")] : diagnoses
+        return diagnoses.isEmpty ? [.good("configuration", "\(path) is valid")] : diagnoses
     }
 
     /// The files that services read when they start.

@@ -11,14 +11,14 @@ struct Jobs: ParsableCommand {
 }
 
 struct JobsList: ReportingCommand {
-    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists jobs by their numbers.")
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists jobs, sorted by number.")
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var page: PageOptions
     @Option(help: "Only work of this kind.") var kind: OutboxItem.Kind?
-    @Option(help: ArgumentHelp("Only work for this user, by their number.", valueName: "number")) var user: Int64?
+    @Option(help: ArgumentHelp("Only work for the user with this number.", valueName: "number")) var user: Int64?
     @Flag(help: "Only work that is due.") var due = false
-    @Flag(help: "Only work that has failed before.") var failing = false
+    @Flag(help: "Only work that has failed at least once.") var failing = false
     @Option(help: ArgumentHelp("Begin after this number.", valueName: "number")) var after: Int64?
 
     func report() throws -> any Report {
@@ -54,7 +54,7 @@ struct JobsShow: ReportingCommand {
 /// Which jobs a command applies to.
 struct JobSelection: ParsableArguments {
     @Argument(help: ArgumentHelp("The jobs' numbers.", valueName: "number")) var jobs: [Int64] = []
-    @Flag(name: .customLong("failing"), help: "All that have failed before.") var areFailing = false
+    @Flag(name: .customLong("failing"), help: "All that have failed at least once.") var areFailing = false
 
     func validate() throws {
         guard jobs.isEmpty == areFailing else {

@@ -136,7 +136,7 @@ struct ReportCollection {
         let paths = command.certificate.map { [$0] } ?? (site?.servers ?? []).flatMap(\.certificates).map(\.certificate)
         let figures = CertificateFigures(paths: paths)
         var gaps = figures.unread.map { reason in
-            ServerReport.Gap(.certificates, reason, fix: "run as root; syncctl doctor says more")
+            ServerReport.Gap(.certificates, reason, fix: "run as root; syncctl doctor shows more")
         }
         if paths.isEmpty {
             gaps.append(

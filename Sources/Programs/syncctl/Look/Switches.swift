@@ -16,11 +16,11 @@ struct Switches: ParsableCommand {
 
 struct SwitchesList: ReportingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Lists switches that are proposed or in progress, by their UUIDs.")
+        commandName: "list", abstract: "Lists switches that are proposed or in progress, sorted by UUID.")
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var page: PageOptions
-    @Option(help: ArgumentHelp("Only switches of this user, by their number.", valueName: "number")) var user: Int64?
+    @Option(help: ArgumentHelp("Only switches of the user with this number.", valueName: "number")) var user: Int64?
     @Flag(help: "Also switches that are over.") var finished = false
     @Option(help: ArgumentHelp("Begin after this UUID.", valueName: "uuid")) var after: String?
 

@@ -18,7 +18,7 @@ struct Users: ParsableCommand {
 }
 
 struct UsersList: ReportingCommand {
-    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists users by their numbers.")
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists users, sorted by number.")
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var page: PageOptions
@@ -26,7 +26,7 @@ struct UsersList: ReportingCommand {
     @Option(help: ArgumentHelp("Only names that contain this text.", valueName: "text")) var name: String?
     @Option(help: ArgumentHelp("Only this account, by the provider's own identifier.", valueName: "identifier"))
     var account: String?
-    @Option(help: ArgumentHelp("Only members of this group, by its UUID.", valueName: "uuid")) var group: String?
+    @Option(help: ArgumentHelp("Only members of the group with this UUID.", valueName: "uuid")) var group: String?
     @Flag(help: "Only users who have used at least 80 percent of a quota; examines every user.") var nearQuota = false
     @Option(help: ArgumentHelp("Begin after this number.", valueName: "number")) var after: Int64?
 

@@ -22,10 +22,10 @@ struct FsckCommand: ReportingCommand {
             unreferenced objects.
             """)
     var clouds = false
-    @Option(help: ArgumentHelp("With --clouds: only this user's folder, by their number.", valueName: "number"))
+    @Option(help: ArgumentHelp("With --clouds: only the folder of the user with this number.", valueName: "number"))
     var owner: Int64?
     @Option(
-        help: ArgumentHelp("With --clouds: only the objects of this group's files, by its UUID.", valueName: "uuid"))
+        help: ArgumentHelp("With --clouds: only the objects of the group with this UUID.", valueName: "uuid"))
     var group: String?
     @Option(
         help: ArgumentHelp(
@@ -39,7 +39,7 @@ struct FsckCommand: ReportingCommand {
             "With --clouds: requests to providers per second, at most four at a time.", valueName: "requests"))
     var pace =
         10
-    @Flag(help: "With --clouds: reads all objects, to find changes that a storage does not report.")
+    @Flag(help: "With --clouds: reads all objects, to find changes that the storage does not report.")
     var read = false
     @Flag(help: "Repairs what can be repaired without loss.") var repair = false
     @Option(help: ArgumentHelp("The number of rows to list for each finding.", valueName: "count")) var rows = 10

@@ -274,11 +274,11 @@ struct RotationReport: Report {
                 lines.append("No key opens the tokens of \(record): they have to sign in again.")
             }
             if resealing.changedMeanwhile > 0 {
-                lines.append("\(resealing.changedMeanwhile) kept changing meanwhile.")
+                lines.append("\(resealing.changedMeanwhile) kept changing during that time.")
             }
         }
         for file in formerKeyFiles ?? [] {
-            lines.append("\(file) is no longer used: keep it as long as backups from its time.")
+            lines.append("\(file) is no longer used: keep it as long as you keep backups from its time.")
         }
         if !waitingFor.isEmpty {
             lines.append(

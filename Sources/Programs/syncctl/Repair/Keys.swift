@@ -68,7 +68,7 @@ struct RotateKeysFinish: ReportingCommand {
         commandName: "finish", abstract: "Reseals all stored tokens, and retires the former key.",
         discussion: """
             Refuses while a process of any host seals with the former key, or anything is still sealed with it. The \
-            file of the former key stays: keep it as long as backups from that time.
+            file of the former key stays: keep it as long as you keep backups from its time.
             """)
 
     @OptionGroup var options: CommonOptions

@@ -52,7 +52,7 @@ struct TransferOptions: ParsableArguments {
     var transfers = 4
 
     func validate() throws {
-        guard (1...32).contains(transfers) else { throw ValidationError("--transfers must be 1 to 32.") }
+        guard (1...32).contains(transfers) else { throw ValidationError("--transfers must be from 1 to 32.") }
     }
 }
 
@@ -109,7 +109,7 @@ struct Watch: AsyncParsableCommand {
     var interval = 10.0
 
     func validate() throws {
-        guard (0.1...86_400).contains(interval) else { throw ValidationError("--interval must be 0.1 to 86400.") }
+        guard (0.1...86_400).contains(interval) else { throw ValidationError("--interval must be from 0.1 to 86400.") }
     }
 
     func run() async throws {

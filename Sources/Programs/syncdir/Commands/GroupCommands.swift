@@ -68,7 +68,7 @@ struct Invite: AsyncParsableCommand {
     var ownersOnly = false
 
     func validate() throws {
-        guard (1...10).contains(people) else { throw ValidationError("--people must be 1 to 10.") }
+        guard (1...10).contains(people) else { throw ValidationError("--people must be from 1 to 10.") }
     }
 
     func run() async throws {

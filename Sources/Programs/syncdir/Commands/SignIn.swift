@@ -83,7 +83,7 @@ struct SignIn: AsyncParsableCommand {
                 + (isKnown
                     ? ""
                     : " The server does not know you yet: use syncdir create-group or syncdir join.\n"
-                        + "If this account takes the place of a former one of yours: syncdir switch-account."),
+                        + "If this account replaces a former one of yours: syncdir switch-account."),
             asJSON: options.json)
     }
 

@@ -139,7 +139,7 @@ struct FacebookGraph {
     private func exchange(_ request: SandboxRequest) throws -> SandboxResponse {
         let parameters = try request.method == "POST" ? request.readForm() ?? request.query : request.query
         guard parameters["grant_type"] == "fb_exchange_token" else {
-            throw FacebookError.badRequest(100, "The sandbox knows grant_type fb_exchange_token only")
+            throw FacebookError.badRequest(100, "The sandbox supports only grant_type fb_exchange_token")
         }
         guard parameters["client_id"] == RegisteredApps.facebookAppID else {
             server.note(request, "client-id", "client_id is not the registered app")

@@ -60,7 +60,7 @@ struct ResumableUpload {
         let isLast = range.total == bytes.upperBound + 1
         if !isLast, bytes.count % ContentWriter.pieceBytes != 0, !server.breaks.contains(.acceptAnyChunk) {
             throw broken(
-                request, "chunk-multiple", "the chunk has \(bytes.count) bytes, which is no multiple of 262144")
+                request, "chunk-multiple", "the chunk has \(bytes.count) bytes, which is not a multiple of 262144")
         }
         return try store(
             request, session, first: bytes.lowerBound, count: bytes.count, total: range.total ?? session.bytes.total)
@@ -79,7 +79,7 @@ struct ResumableUpload {
             throw broken(request, "content-range-total", "the size \(total) contradicts what was announced before")
         }
         guard session.bytes.begin() else {
-            throw DriveError(503, "backendError", "Another request sends to this session.")
+            throw DriveError(503, "backendError", "Another request is sending to this session.")
         }
         defer { session.bytes.end() }
         let stored = session.bytes.stored

@@ -89,7 +89,7 @@ struct GraphItems {
                 try change.drive.child(segment, of: parent) ?? change.makeFolder(segment, in: parent, at: time)
             }
         }
-        guard folder.isFolder else { throw GraphError.invalid("The parent is no folder.") }
+        guard folder.isFolder else { throw GraphError.invalid("The parent is not a folder.") }
         return OneDrivePlace(folder: folder.id, name: name)
     }
 

@@ -99,16 +99,16 @@ struct OneDriveSessions {
             let total = range.total
         else { throw broken(request, "content-range", "The Content-Range header is missing or malformed.") }
         guard total > 0, session.bytes.settle(total: total) else {
-            throw broken(request, "content-range-total", "The total \(total) contradicts what was said before.")
+            throw broken(request, "content-range-total", "The total \(total) contradicts the earlier one.")
         }
         if let length = request.body.declaredLength, length != bytes.count {
             throw broken(
                 request, "content-range-length", "The body has \(length) bytes, the range \(bytes.count).")
         }
         guard bytes.count < Self.largestFragment else {
-            throw broken(request, "fragment-size", "A fragment has less than 60 MiB.")
+            throw broken(request, "fragment-size", "A fragment must have less than 60 MiB.")
         }
-        guard session.bytes.begin() else { throw GraphError(409, "conflict", "Another request sends to this session.") }
+        guard session.bytes.begin() else { throw GraphError(409, "conflict", "Another request is sending to this session.") }
         defer { session.bytes.end() }
         let stored = session.bytes.stored
         guard bytes.lowerBound == stored else {
@@ -126,7 +126,7 @@ struct OneDriveSessions {
             || (stored % Self.fragmentUnit != 0 && (bytes.upperBound + 1) % Self.fragmentUnit == 0)
         guard isLast || isWhole || server.breaks.contains(.acceptAnyChunk) else {
             throw broken(
-                request, "fragment-multiple", "The fragment has \(bytes.count) bytes, no multiple of 327680.")
+                request, "fragment-multiple", "The fragment has \(bytes.count) bytes, not a multiple of 327680.")
         }
         let ending = try BodyPump.run(request.body, keep: effect.keepBytes) { piece throws(StorageError) in
             try session.bytes.append(piece)

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The page for people: accounts, their folders and files, with pictures and text displayed.
+/// The web page: accounts, their folders and files, with pictures and text displayed.
 struct SandboxPage {
     let server: SandboxServer
     /// The number of files shown per folder: the newest ones.

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A device of the page for people, and its memory. It asks the server for its groups and files, as an app would.
+/// A device of the web page, and its memory. It asks the server for its groups and files, as an app would.
 ///
 /// Lost when the sandbox ends; the person then has a new device.
 struct Phone: Sendable {
@@ -51,7 +51,7 @@ struct PhoneCall: Sendable {
     var status: Int? { (try? outcome.get())?.status }
 }
 
-/// The server under test, as used by the phones of the page for people.
+/// The server under test, as used by the phones of the web page.
 public struct AppServer: Sendable {
     /// A request of a phone.
     public struct Request: Sendable {

@@ -1,4 +1,4 @@
-/// A phone of the page for people: the available actions, the latest outcome, and every request with its reply.
+/// A phone of the web page: the available actions, the latest outcome, and every request with its reply.
 struct PhonePage {
     let app: AppServer
     let account: Account

@@ -81,7 +81,7 @@ public enum ConfigurationText {
     }
 
     private static let initialFile = """
-        The files in this folder belong to an app that keeps them in step on all your devices.
+        The files in this folder belong to an app that keeps them in sync on all your devices.
         Please do not change, rename or delete them here: use the app.
 
         """

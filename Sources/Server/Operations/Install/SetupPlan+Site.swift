@@ -45,7 +45,7 @@ extension SetupPlan {
         }
         let least = Self.leastConnections
         remaining.append(
-            "Each of nginx's processes accepts only \(connections) connections: one client that opens as many locks "
+            "Each of nginx's processes accepts only \(connections) connections: one client that opens that many locks "
                 + "out all others. Before people use this server: "
                 + (changed != nil
                     ? "syncctl setup --nginx-connections"
@@ -122,8 +122,8 @@ extension SetupPlan {
         }
         if !site.isMonitored {
             remaining.append(
-                "\(SetupPaths.site) lacks the page for this host's monitoring: add the line `include "
-                    + "syncd/syncd-metrics.conf;` outside of all blocks, and run `nginx -t && systemctl reload nginx`.")
+                "\(SetupPaths.site) does not include the page for this host's monitoring: add the line `include "
+                    + "syncd/syncd-metrics.conf;` outside all blocks, and run `nginx -t && systemctl reload nginx`.")
         }
     }
 

@@ -97,8 +97,8 @@ extension SetupPlan {
         }
         if answers.sandbox != nil || host.configuration?.hasSandbox == true {
             remaining.append(
-                "This server uses the SANDBOX and reaches no real cloud. For real people: remove sandbox from "
-                    + "\(SetupPaths.configuration), and set the ids and secrets of your own apps.")
+                "This server uses the SANDBOX and reaches no real cloud. Before real people use it: remove sandbox "
+                    + "from \(SetupPaths.configuration), and set the ids and secrets of your own apps.")
         }
     }
 

@@ -287,7 +287,7 @@ struct StoryChapter {
         switch committed.contentState {
         case .stored: break
         case .awaiting where committed.serverMove?.failure == nil && committed.serverMove != nil:
-            return "download it from the former account of \(owner), as long as that can be read."
+            return "download it from the former account of \(owner), while that can still be read."
         case .awaiting: return "those that download it get the reply gone: authTokenExpiredOrRevoked, awaitingReupload."
         case .missing: return "those that download it get the reply gone: fileRemovedOrRenamed."
         }
@@ -313,7 +313,7 @@ struct StoryChapter {
             return [
                 "A device of any member with write permission that has version \(file.fileVersion) uploads it again "
                     + "(ReuploadFile); the app does that automatically.",
-                "Otherwise somebody uploads other contents as version \(nextVersion), or the app deletes the file.",
+                "Otherwise somebody uploads different contents as version \(nextVersion), or the app deletes the file.",
             ]
         }
         switch answer?.finding {

@@ -104,7 +104,7 @@ struct ParameterDescription {
                     [
                         "type": "string", "minLength": 1, "maxLength": .integer(Int64(CheckSum.maximumDigits)),
                         "pattern": "^[0-9A-Fa-f]+$",
-                    ], "Hexadecimal, in the flavour of the owner's storage: MD5, Dropbox's content hash, or SHA-1."
+                    ], "Hexadecimal; the algorithm of the owner's storage: MD5, Dropbox's content hash, or SHA-1."
                 )
             case .contentSHA256:
                 (

@@ -104,7 +104,9 @@ public struct KeyRotationReport: Report, Equatable {
 
     public var lines: [String] {
         var lines = ["\(resealed) resealed with key \(currentKey), \(alreadyCurrent) were current already"]
-        if changedMeanwhile > 0 { lines.append("\(changedMeanwhile) changed meanwhile: run syncctl keys reseal again") }
+        if changedMeanwhile > 0 {
+            lines.append("\(changedMeanwhile) changed in the meantime: run syncctl keys reseal again")
+        }
         for record in unreadable { lines.append("no key opens the tokens of \(record): they have to sign in again") }
         lines.append(
             isGood

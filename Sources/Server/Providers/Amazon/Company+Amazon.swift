@@ -39,7 +39,7 @@ private enum SNSSettings {
         "awssns.accessKeyId",
         SetupQuestion(
             "Push through Amazon SNS, as older servers do: the access key ID", form: .awsAccessKeyID,
-            option: SetupOption("sns-access-key-id", "id", "For push through Amazon's SNS: the access key's id.")))
+            option: SetupOption("sns-access-key-id", "id", "For push through Amazon's SNS: the access key's ID.")))
     /// The api role registers devices; only the jobs role sends notifications.
     static let secretKey = Setting.secret(
         "awssns.secretKey", readers: [.api, .jobs], .secret(fileName: "aws-secret-key", option: "sns-secret-key-file"))
@@ -59,7 +59,7 @@ private enum SNSSettings {
         SetupQuestion(
             "Amazon: the platform application's ARN",
             form: .any(example: "arn:aws:sns:us-west-2:123456789012:app/APNS/MyApp"),
-            option: SetupOption("sns-platform-application-arn", "arn", "The platform application in it.")),
+            option: SetupOption("sns-platform-application-arn", "arn", "The ARN of the platform application.")),
         objection: { text in
             region(ofARN: text) == nil
                 ? "must be the ARN of a platform application, such as "

@@ -71,17 +71,17 @@ private enum SignInWithAppleSettings {
         "appleSignIn.teamId",
         SetupQuestion(
             "Apple: the team ID", form: .appleTenCharacters,
-            option: SetupOption("apple-team-id", "id", "The Apple developer team.")))
+            option: SetupOption("apple-team-id", "id", "The ID of the Apple developer team.")))
     static let keyID = Setting.required(
         "appleSignIn.keyId",
         SetupQuestion(
             "Apple: the key ID", form: .appleTenCharacters,
-            option: SetupOption("apple-key-id", "id", "The name of the key for Sign in with Apple.")))
+            option: SetupOption("apple-key-id", "id", "The ID of the key for Sign in with Apple.")))
     static let privateKey = Setting.secret(
         "appleSignIn.privateKey",
         SetupQuestion(
             "Apple: the key file (.p8)", .file(fileName: "apple-private-key"),
-            option: .file("apple-private-key-file", "That key, the .p8 file.")), objection: p8Objection)
+            option: .file("apple-private-key-file", "The .p8 file with that key.")), objection: p8Objection)
     /// Older servers' files contain an empty string if no redirect URI is used.
     static let redirectURI = Setting("appleSignIn.redirectURI", .text)
 }
@@ -91,17 +91,17 @@ private enum APNsSettings {
         "apns.teamId",
         SetupQuestion(
             "Push through Apple: the team ID", form: .appleTenCharacters,
-            option: SetupOption("apns-team-id", "id", "For push through Apple: the developer team.")))
+            option: SetupOption("apns-team-id", "id", "For push through Apple: the ID of the developer team.")))
     static let keyID = Setting.required(
         "apns.keyId",
         SetupQuestion(
             "Apple: the ID of the push key", form: .appleTenCharacters,
-            option: SetupOption("apns-key-id", "id", "The name of the key for push.")))
+            option: SetupOption("apns-key-id", "id", "The ID of the push key.")))
     static let privateKey = Setting.secret(
         "apns.privateKey", readers: [.jobs],
         SetupQuestion(
             "Apple: the file of the push key (.p8)", .file(fileName: "apns-private-key"),
-            option: .file("apns-private-key-file", "That key, the .p8 file.")),
+            option: .file("apns-private-key-file", "The .p8 file with that key.")),
         objection: p8Objection)
     /// The app's bundle identifier.
     static let topic = Setting.required(

@@ -35,7 +35,7 @@ public struct MaintenanceNotice: Equatable, Sendable, Encodable {
 
     /// Why a text is invalid, as the end of a sentence; `nil` if it is valid.
     public static func objection(to text: String) -> String? {
-        if text.allSatisfy(\.isWhitespace) { return "must say something" }
+        if text.allSatisfy(\.isWhitespace) { return "must not be empty" }
         if text.utf8.count > maximumBytes { return "must have at most \(maximumBytes) bytes" }
         guard PrintableText.escaping(text) == text, !text.contains("\\") else {
             return "must be one line of printable characters without backslashes"

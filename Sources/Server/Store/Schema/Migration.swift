@@ -206,10 +206,10 @@ public enum MigrationError: Error, Equatable, CustomStringConvertible {
         switch self {
         case .inProgressElsewhere: "another process is migrating the database; retry when it has finished"
         case .outdated(let missing):
-            "the database lacks these steps of the schema: \(missing.joined(separator: ", ")); run `syncctl migrate`"
+            "the database lacks these schema steps: \(missing.joined(separator: ", ")); run `syncctl migrate`"
         case .newer(let versions):
             "the database has steps that this program does not know (\(versions)); install the newer release"
-        case .altered(let name): "step \(name) of the schema was applied with another text than the one released"
+        case .altered(let name): "step \(name) of the schema was applied with a text that differs from the released one"
         }
     }
 }

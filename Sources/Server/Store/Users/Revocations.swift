@@ -24,7 +24,7 @@ public enum PendingRevocation: Equatable, Sendable {
 /// serialized.
 extension StoreSession {
     /// Schedules the revocation of a user's grant at the provider for ``accessSeconds`` from now, when nothing else
-    /// needs the grant any more. Until then the account may sign up again as if nothing had happened.
+    /// needs the grant. Until then the account may sign up again as if nothing had happened.
     mutating func addRevocation(of userID: UserID, at now: WireDate) throws(StoreError) {
         try execute(
             """

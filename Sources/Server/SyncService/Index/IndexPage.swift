@@ -87,7 +87,7 @@ struct IndexPage {
             """
         if total > files.count {
             page +=
-                "<p>It shows the \(files.count) newest of \(total) files; the others are in the folder all the same.</p>\n"
+                "<p>It shows the \(files.count) newest of \(total) files; the folder also contains the others.</p>\n"
         }
         if files.isEmpty { page += "<p>There are no files at the moment.</p>\n" }
         page += "</header>\n<main>\n"
@@ -121,11 +121,11 @@ struct IndexPage {
         let created = file.createdAt.description
         var item: HTMLText = "<li><figure>"
         if file.mimeType.rawValue.hasPrefix("image/") {
-            item += "<a href=\"\(name)\"><img loading=\"lazy\" src=\"\(name)\" alt=\"Picture of \(created)\"></a>"
+            item += "<a href=\"\(name)\"><img loading=\"lazy\" src=\"\(name)\" alt=\"Picture from \(created)\"></a>"
         } else if file.mimeType.rawValue == "text/plain" {
-            item += "<iframe sandbox loading=\"lazy\" src=\"\(name)\" title=\"Text of \(created)\"></iframe>"
+            item += "<iframe sandbox loading=\"lazy\" src=\"\(name)\" title=\"Text from \(created)\"></iframe>"
         }
-        item += "<figcaption><a href=\"\(name)\">\(Self.word(for: file.mimeType))</a> of \(Self.time(file.createdAt))"
+        item += "<figcaption><a href=\"\(name)\">\(Self.word(for: file.mimeType))</a> from \(Self.time(file.createdAt))"
         if file.updatedAt != file.createdAt { item += ", changed \(Self.time(file.updatedAt))" }
         if let size = file.sizeBytes { item += ", \(Self.size(size))" }
         item += "</figcaption></figure></li>\n"

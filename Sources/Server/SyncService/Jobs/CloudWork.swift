@@ -75,7 +75,7 @@ struct CloudWork: Sendable {
             name: destination.objectName, objectID: destination.objectID, folderID: destination.folderID,
             spareName: destination.spareName)
         if try provider.endDirectUpload(session, as: reservation, in: storage.access) {
-            return logger.info("Upload address ended")
+            return logger.info("Upload address withdrawn")
         }
         // The tokens of a removed user are not kept that long.
         guard try store.withSession({ try $0.departedUser(item.userID) }) == nil else { return }

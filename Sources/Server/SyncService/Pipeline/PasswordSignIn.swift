@@ -205,7 +205,7 @@ struct PasswordSignIn: Sendable {
         do {
             try store.transaction { try $0.giveBack(limits) }
         } catch {
-            logger.info("Could not return password tries", metadata: .keyed([.reason: "\(error)"]))
+            logger.info("Could not undo the count of a password attempt", metadata: .keyed([.reason: "\(error)"]))
         }
     }
 

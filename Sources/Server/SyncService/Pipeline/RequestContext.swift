@@ -71,7 +71,7 @@ final class RequestContext {
             transport: transport, deadline: deadline.orAfter(Self.signInTime), backoff: services.storage.backoff,
             background: services.background,
             remark: { [logger] text in
-                logger.notice("A new storage has a notable property", metadata: .keyed([.reason: "\(text)"]))
+                logger.notice("New storage has a notable property", metadata: .keyed([.reason: "\(text)"]))
             })
     }
 

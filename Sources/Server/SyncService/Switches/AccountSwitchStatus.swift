@@ -102,7 +102,7 @@ enum SwitchNotice {
     }
 
     static func confirmed(to type: AccountType) -> String {
-        "Your account is another one now (\(type.rawValue)). If that was you, sign in with it on this device."
+        "Your account was switched to another one (\(type.rawValue)). If that was you, sign in with it on this device."
     }
 
     static func undone(to type: AccountType) -> String {

@@ -286,6 +286,6 @@ enum OfflineAccess {
         guard isNew else { return }
         context.hasSignedInWithoutOfflineAccess = true
         context.logger.warning(
-            "Signed in without a refresh token: the storage is inaccessible once the access token ends")
+            "Signed in without a refresh token: the storage is inaccessible once the access token expires")
     }
 }

@@ -237,7 +237,7 @@ extension PrivateStackTests {
             #expect(try host.doctor().findings.isEmpty)
         }
 
-        @Test("If other programs hold all database connections, doctor says so, and the server recovers once some end")
+        @Test("If other programs hold all database connections, doctor reports it; the server recovers once some end")
         func full() async throws {
             let most = try #require(Int64(server.askDatabase("SELECT @@max_connections")))
             var free: Int64 = 0

@@ -55,7 +55,7 @@ struct BackupTests {
         return sums
     }
 
-    @Test("An empty database can be backed up, and the report says that it is empty")
+    @Test("An empty database can be backed up, and the report states that it is empty")
     func nothing() throws {
         let report = try backUp(AdministrationFixture(populated: false))
 

@@ -71,13 +71,13 @@ struct ExaminationTests {
         #expect(counters.fix?.contains("journalctl") == false)
         let database = full([DiskCheck.Place("/var/lib/mysql", .database), .init("/", .everything)])
         #expect(database.effect == DiagnosisCode.diskFull.effect)
-        #expect(database.fix?.hasSuffix("then systemctl start mariadb, unless it runs") == true)
+        #expect(database.fix?.hasSuffix("then systemctl start mariadb, unless it is running") == true)
         #expect(full([DiskCheck.Place("/var/log", .logs)]).fix?.contains("journalctl --vacuum-size") == true)
         #expect(try HostFacts.fileSystem(at: "/proc/self").mountPoint == "/proc")
         #expect(try HostFacts.fileSystem(at: "/dev/shm").isInMemory)
     }
 
-    @Test("A changed file counts as loaded if an instance has loaded the same text, whatever the file's time")
+    @Test("A changed file counts as loaded if an instance has loaded the same text, regardless of the file's time")
     func loadedFiles() throws {
         let folder = try ScratchFolder("loaded")
         func write(_ text: String, _ name: String) throws -> String {
@@ -387,7 +387,7 @@ struct ExaminationTests {
         #expect(DoctorReport(Array(hosts[..<3])).lines.count == 10)
     }
 
-    @Test("The cause is listed before its consequences, whichever checks found them, and however severe they are")
+    @Test("The cause is listed before its consequences, regardless of their severity and of the checks that found them")
     func causes() {
         func first(_ diagnoses: Diagnosis...) -> [DiagnosisCode?] {
             let report = DoctorReport(

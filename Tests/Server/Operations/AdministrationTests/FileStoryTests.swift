@@ -145,7 +145,7 @@ struct FileStoryTests {
         #expect(try !story(of: FileUUID("F0F0F0F0-0000-4000-8000-000000000002")!).text.contains("was not asked"))
     }
 
-    @Test("A deleted file whose contents await deletion: until when they can be rescued")
+    @Test("A deleted file whose contents await deletion, and the time until which they can be rescued")
     func rescue() throws {
         let file = FileUUID("F0F0F0F0-0000-4000-8000-000000000002")!
         let story = try story(

@@ -86,7 +86,7 @@ struct HostFileTests {
         #expect(throws: BackupError.self) { try BackupReader(path: path + ".new").verify() }
     }
 
-    @Test("A configuration that contains secrets itself is omitted, and the report says so")
+    @Test("A configuration that contains secrets itself is omitted, and the report mentions it")
     func inlineSecrets() throws {
         try populate()
 

@@ -84,7 +84,7 @@ struct NginxSiteTests {
         #expect(site.servers.first?.certificates.map(\.certificate) == ["/etc/nginx/certificates/own.pem"])
     }
 
-    @Test("A name lacks a certificate if no server block with TLS has it, including names of other apps")
+    @Test("A name has no certificate if no server block with TLS has the name, including names of other apps")
     func challenged() {
         let challenge = "location /.well-known/acme-challenge/ { root /var/www/html; }"
         let site = site(

@@ -131,6 +131,6 @@ struct ImportCommandTests {
         let two = try Command(Self.program.path, arguments + ["--from-host", "db"])
 
         #expect(none.status != 0 && none.output.contains("--from-config"))
-        #expect(two.status != 0 && two.output.contains("exclude each other"))
+        #expect(two.status != 0 && two.output.contains("are mutually exclusive"))
     }
 }

@@ -250,7 +250,7 @@ struct ImporterTests {
             objects == ["FFFFFFFF-0000-4000-8000-000000000001|-", "FFFFFFFF-0000-4000-8000-000000000007|found"])
     }
 
-    @Test("A group changed here is left unchanged and reported, whatever the source contains")
+    @Test("A group changed here is left unchanged and reported, regardless of the source's contents")
     func changedHere() throws {
         try fixture.run()
         try fixture.here(

@@ -148,7 +148,7 @@ struct ChartTests {
     }
 
     @Test(
-        "An axis of time marks days, or beginnings of months or years, as many as fit",
+        "A time axis marks as many days, or beginnings of months or years, as fit",
         arguments: [
             ("2026-11-25", "2026-11-25", ["11-25"]),
             ("2026-11-22", "2026-11-25", ["11-22", "11-23", "11-24", "11-25"]),

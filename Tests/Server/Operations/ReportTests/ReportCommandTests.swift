@@ -7,7 +7,7 @@ import Testing
 
 @Suite("syncctl report checks its arguments first")
 struct ReportCommandTests {
-    @Test("A page and JSON exclude each other")
+    @Test("A page and JSON are mutually exclusive")
     func forms() {
         #expect(throws: (any Error).self) { try ReportCommand.parse(["--html", "a.html", "--json"]) }
         #expect(throws: Never.self) { try ReportCommand.parse(["--html", "-"]) }

@@ -118,7 +118,7 @@ struct ReportPageTests {
             ])
     }
 
-    @Test("The page of an unused server says so instead of drawing empty charts")
+    @Test("The page of an unused server states this instead of drawing empty charts")
     func empty() throws {
         var database = SampleReport.database(files: 0)
         database.storage[0].bytes = 0

@@ -261,7 +261,7 @@ struct SetupCommandTests {
         #expect(try host.text("/etc/syncd/secrets/database-password") == password)
     }
 
-    @Test("Without a certificate the run says how to obtain one, and the next run uses it")
+    @Test("Without a certificate the run explains how to obtain one, and the next run uses it")
     func letsEncrypt() throws {
         let arguments = [
             "setup", "--unattended", "--root", host.root.path, "--host", "sync.example.org", "--database-socket",
@@ -362,7 +362,7 @@ struct SetupCommandTests {
         #expect(try host.setUp(["--sandbox", "--google-app-client-id", "1"], account: nil).status == 64)
         let incomplete = try host.setUp(["--apns-key-id", "K"])
         #expect(incomplete.status == 64)
-        #expect(incomplete.output.contains("--apns-team-id, --apns-key-id and --apns-topic require each other."))
+        #expect(incomplete.output.contains("--apns-team-id, --apns-key-id and --apns-topic must be given together."))
         #expect(try host.setUp(["--sns-secret-key-file", "/root/aws"]).status == 64)
         #expect(try host.setUp(["--set", "FacebookClientID=1"]).status == 64)
         #expect(try host.setUp(["--sandbox", "--set", "FacebookClientId=1"], account: nil).status == 64)

@@ -137,7 +137,7 @@ struct SetupPlanTests {
         #expect(try SetupPlan(answers, on: waiting).actions.contains(.forgetTrials(["former.example.org"])))
     }
 
-    @Test("An operator who wants no backups is told how to enable them, until they are enabled")
+    @Test("An operator who wants no backups is reminded how to enable them, until they are enabled")
     func backups() throws {
         var without = answers
         without.makesBackups = false

@@ -75,7 +75,7 @@ extension PlantedFault {
             name: "a token that has expired", provider: .dropbox, step: "identity", words: "the token is rejected",
             prepare: { person, sandbox in try sandbox.expireAccessTokens(of: person.account, .device) }),
         PlantedFault(
-            name: "a page for people instead of JSON", provider: .google, step: "identity", words: "a web page",
+            name: "a web page instead of JSON", provider: .google, step: "identity", words: "a web page",
             deceptions: {
                 Deceptions { request in
                     request.url.contains("/userinfo")
@@ -127,7 +127,7 @@ extension PlantedFault {
             words: "the account has no storage",
             prepare: { person, sandbox in try sandbox.setOneDrive(of: person.account, "unlicensed") }),
         PlantedFault(
-            name: "a page for people instead of a listing", provider: .microsoft, step: "storage",
+            name: "a web page instead of a listing", provider: .microsoft, step: "storage",
             words: "a web page",
             deceptions: {
                 Deceptions { request in

@@ -31,7 +31,7 @@ extension FaultOfRealServer {
                 words: server == .s3Rclone ? "does not belong to the access key" : "the token is rejected",
                 prepare: { $0.password = "another-secret-of-the-tests" }),
             FaultOfRealServer(
-                name: "a page for people instead of data", server: server, step: "identity", words: "a web page",
+                name: "a web page instead of data", server: server, step: "identity", words: "a web page",
                 deceptions: {
                     Deceptions { request in
                         request.call.operation == .identity

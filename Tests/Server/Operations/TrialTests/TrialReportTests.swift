@@ -22,7 +22,7 @@ extension TrialTests {
         }
 
         @Test(
-            "A report contains no token, code, secret, name, address or identifier, whatever the provider replies",
+            "No reply brings a token, code, secret, name, address or identifier into a report",
             arguments: [SandboxProvider.google, .dropbox, .microsoft, .webdav, .facebook], [false, true])
         func secrets(provider: SandboxProvider, repeats: Bool) throws {
             let person = try TrialPerson(provider)

@@ -103,7 +103,7 @@ extension TrialTests {
             #expect(failed == ["revocation"])
         }
 
-        @Test("A provider that is not configured causes status 78, and the output says what to do")
+        @Test("A provider that is not configured causes status 78, and the output states the remedy")
         func notConfigured() throws {
             let (folder, path) = try Self.credentials(.google)
             defer { withExtendedLifetime(folder) {} }

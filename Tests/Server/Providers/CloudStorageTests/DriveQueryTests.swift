@@ -5,7 +5,7 @@ import Testing
 @Suite("Drive's query language")
 struct DriveQueryTests {
     @Test(
-        "No name can end its literal: quotes and backslashes are escaped, whatever accents follow them",
+        "No name can end its literal: quotes and backslashes are escaped, regardless of the accents that follow them",
         arguments: [
             ("Photos", "'Photos'"), ("Ann's", #"'Ann\'s'"#), (#"C:\Photos\"#, #"'C:\\Photos\\'"#),
             (#"\' or name contains '"#, #"'\\\' or name contains \''"#), ("'\u{301}", "'\\'\u{301}'"), ("", "''"),

@@ -25,7 +25,7 @@ struct DropboxReplyTests {
     }
 
     @Test(
-        "Errors are interpreted by their tags, whatever the summary says",
+        "Errors are interpreted by their tags, regardless of the summary",
         arguments: [
             (409, #"{"error": {".tag": "path", "path": {".tag": "not_found"}}}"#, CloudStorageError.notFound),
             (409, #"{"error": {".tag": "path_lookup", "path_lookup": {".tag": "not_found"}}}"#, .notFound),

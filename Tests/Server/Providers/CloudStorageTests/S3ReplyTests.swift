@@ -36,7 +36,7 @@ struct S3ReplyTests {
     }
 
     @Test(
-        "Each error has the meaning of its code, whatever the status",
+        "Each error has the meaning of its code, regardless of the status",
         arguments: [
             ("NoSuchKey", 404, CloudStorageError.notFound), ("NoSuchBucket", 404, .rejected(code: "")),
             ("AccessDenied", 403, .rejected(code: "")), ("QuotaExceeded", 403, .quotaExceeded),

@@ -48,7 +48,7 @@ struct WebDAVReplyTests {
         #expect(found.sizeBytes == 5 && found.revision == "t" && found.providerHash == nil)
     }
 
-    @Test("A search whose result lacks an identifier does not prove that the file is missing")
+    @Test("A search whose result has no identifier does not prove that the file is missing")
     func unidentified() throws {
         let location = "{\"address\":\"https://cloud.example.com/dav/remote.php/dav/files/alice/\",\"user\":\"alice\"}"
         let path = "/dav/remote.php/dav/files/alice/a.jpg"
@@ -433,7 +433,7 @@ struct WebDAVReplyTests {
     }
 
     @Test(
-        "A move whose reply was lost has succeeded, whatever the next reply, even if that is the first one received",
+        "A move whose reply was lost has succeeded regardless of the next reply, even if that is the first received",
         arguments: [400, 403, 404, 405, 409, 500, 502, 507])
     func lostMove(status: Int) throws {
         let passing = [400, 502].contains(status)

@@ -64,7 +64,7 @@ struct DropboxAccountTests {
     }
 
     @Test(
-        "A token that Dropbox rejects is not a sign-in, whatever the reason [22]",
+        "A token that Dropbox rejects is not a sign-in, regardless of the reason [22]",
         arguments: [
             (401, #"{"error_summary": "expired_access_token/", "error": {".tag": "expired_access_token"}}"#),
             (401, #"{"error_summary": "invalid_access_token/..", "error": {".tag": "invalid_access_token"}}"#),

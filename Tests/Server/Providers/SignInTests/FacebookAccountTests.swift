@@ -95,8 +95,8 @@ struct FacebookAccountTests {
     }
 
     @Test(
-        "Throttling and temporary failures reject no user, whatever the status", arguments: [1, 2, 4, 17, 32, 613],
-        [400, 403])
+        "Throttling and temporary failures reject no user, regardless of the status",
+        arguments: [1, 2, 4, 17, 32, 613], [400, 403])
     func trouble(code: Int, status: Int) {
         let expected = AccountError.notAsked(retryAfter: Pauses.usual, detail: "Facebook error \(code)")
         #expect(throws: expected) { try verify(Self.error(status, code: code)) }

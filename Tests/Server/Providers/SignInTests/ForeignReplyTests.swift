@@ -129,7 +129,7 @@ struct ForeignReplyTests {
         #"{"message":"no Route matched with those values"}"#, "[]",
     ]
 
-    @Test("Such a reply signs no user out")
+    @Test("Such a reply does not sign any user out")
     func foreign() throws {
         let pages = [400, 401, 403, 404, 407, 429, 500, 503].flatMap { status in
             Self.pages.map { Reply(status, $0) }

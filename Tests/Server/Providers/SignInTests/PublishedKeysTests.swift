@@ -22,7 +22,7 @@ struct PublishedKeysTests {
         String(decoding: try keys.verifiedPayload(of: token, through: script.client), as: UTF8.self)
     }
 
-    @Test("Keys are fetched once and cached as long as the issuer says, but at least five minutes")
+    @Test("Keys are fetched once and cached as long as the issuer allows, but at least five minutes")
     func remembered() throws {
         let token = try issuer.token(["sub": "1"])
         let script = AccountScript(["keys": try IssuerKey.published([issuer], cacheControl: "public, max-age=600")])

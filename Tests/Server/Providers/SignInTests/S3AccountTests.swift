@@ -48,7 +48,7 @@ struct S3AccountTests {
         }
     }
 
-    @Test("The same place has the same identity, however it is written, and whichever key opens it")
+    @Test("The same place has the same identity, regardless of its spelling and of the key that opens it")
     func identities() throws {
         let identity = try identity(Self.details())
 
@@ -171,7 +171,7 @@ struct S3AccountTests {
         }
     }
 
-    @Test("A rejection because of a wrong time corrects the clock, whatever its code")
+    @Test("A rejection because of a wrong time corrects the clock, regardless of its code")
     func clock() throws {
         let late = Reply(
             400,
@@ -237,7 +237,7 @@ struct S3AccountTests {
     ]
 
     @Test(
-        "A key that lacks a right opens no storage, and the error names the right",
+        "A key with a missing right opens no storage, and the error names the right",
         arguments: [
             (0, "s3:PutObject"), (1, "s3:GetObject"), (2, "s3:DeleteObject"), (3, "s3:ListBucket"), (4, "s3:PutObject"),
             (5, "s3:ListBucketMultipartUploads"), (6, "s3:AbortMultipartUpload"),

@@ -102,7 +102,7 @@ struct WebDAVOAuthTests {
     }
 
     @Test(
-        "A rejected code is the user's error, whatever the server calls it; a rejected client is the operator's",
+        "A rejected code is the user's error, regardless of the server's wording; a rejected client is the operator's",
         arguments: [
             ("invalid_grant", AccountError.codeRejected), ("invalid_request", .codeRejected),
             ("invalid_client", .misconfigured(detail: "cloud.example.com's token endpoint replied invalid_client")),

@@ -79,7 +79,7 @@ public struct ConnectionsCheck: Sendable {
         let account = "'\(settings.user)'@'\(isLocal ? "localhost" : "%")'"
         return Diagnosis(
             .databaseFull,
-            "the database account \(settings.user) gets no more connections "
+            "the database account \(settings.user) has reached its limit of connections "
                 + "(\(option.split(separator: " ")[0].lowercased()))",
             fix:
                 "mariadb -e \"ALTER USER \(account) WITH \(option)\"; SELECT user, host FROM mysql.user shows its "
@@ -102,7 +102,7 @@ public struct ConnectionsCheck: Sendable {
     }
 
     func judge(_ holders: Holders) -> Diagnosis {
-        var finding = "the database has no connection left (max_connections"
+        var finding = "the database has no connections left (max_connections"
         finding += holders.maximum.map { " \($0))" } ?? ")"
         let accounts = holders.accounts.prefix(3).map { "\($0.user) has \($0.count)" }
         if !accounts.isEmpty { finding += ": \(accounts.joined(separator: ", "))" }

@@ -257,7 +257,7 @@ public enum DiagnosisCode: String, CaseIterable, Encodable, Sendable {
         case .frontDoorUnread: ("frontDoor", .unknown, nil)
         case .publicAddressUnreached: ("publicAddress", .unknown, nil)
         case .publicAddressElsewhere:
-            ("publicAddress", .bad, "nobody reaches the server, or uploads in pieces fail")
+            ("publicAddress", .bad, "nobody can reach the server, or uploads in pieces fail")
         case .publicAddressDropsHeaders: ("publicAddress", .bad, "nobody can sign in (401)")
         case .publicAddressDropsUnderscores:
             ("publicAddress", .warning, "apps that send `access_token` cannot sign in (401); newer apps can")

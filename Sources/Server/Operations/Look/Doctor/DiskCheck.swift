@@ -116,7 +116,7 @@ public enum DiskCheck {
     private static func effect(_ purpose: Purpose) -> String? {
         switch purpose {
         case .everything, .database: nil
-        case .logs: "nothing; events are not logged meanwhile"
+        case .logs: "nothing, but events are not logged"
         case .counters: "nothing; processes that start now are missing from the metrics"
         case .backups: "nothing until the database is lost: no backups can be made"
         case .requests: "uploads and downloads that nginx has to buffer fail (500)"
@@ -142,9 +142,11 @@ public enum DiskCheck {
         if purposes.contains(.logs) { steps.append("journalctl --vacuum-size=500M") }
         if purposes.contains(.everything) { steps.append("apt clean") }
         if purposes.contains(.backups) { steps.append("old backups (syncctl backup list)") }
-        if purposes.contains(.database) { steps.append("mariadb -e 'SHOW BINARY LOGS', which PURGE BINARY LOGS ends") }
+        if purposes.contains(.database) {
+            steps.append("mariadb -e 'SHOW BINARY LOGS', which PURGE BINARY LOGS deletes")
+        }
         steps.append(largest)
-        if purposes.contains(.database) { steps.append("then systemctl start mariadb, unless it runs") }
+        if purposes.contains(.database) { steps.append("then systemctl start mariadb, unless it is running") }
         return steps.joined(separator: "; ")
     }
 

@@ -101,7 +101,7 @@ public enum NginxCheck {
         return [
             Diagnosis(
                 .connectionsFew,
-                "each of nginx's processes accepts only \(connections) connections: one client that opens as many "
+                "each of nginx's processes accepts only \(connections) connections: one client that opens that many "
                     + "locks out all others",
                 fix:
                     "syncctl setup --nginx-connections; or in nginx.conf worker_connections \(least); and "

@@ -50,8 +50,8 @@ public struct PublicAddressCheck: Sendable {
                 Diagnosis(
                     .publicAddressUnreached, "\(publicURL) cannot be reached from this host: \(reason.sentence)",
                     fix:
-                        "try it from elsewhere, curl -sSI \(publicURL)/HealthCheck: some routers do not let inside "
-                        + "hosts use the outside address")
+                        "try it from elsewhere, curl -sSI \(publicURL)/HealthCheck: some routers do not let "
+                        + "hosts behind them use the public address")
             ]
         case .success(let reply):
             let isHere = reply.version == ownVersion
@@ -69,7 +69,7 @@ public struct PublicAddressCheck: Sendable {
     private func elsewhere(_ reply: Reply) -> Diagnosis {
         let answer =
             switch reply.version {
-            case nil: "another program than this server answers at \(publicURL)"
+            case nil: "a program other than this server answers at \(publicURL)"
             case ownVersion: "this server does not serve \(publicURL)/HealthCheck"
             case let version?: "a server of release \(version) answers at \(publicURL), not this one (\(ownVersion))"
             }
@@ -128,7 +128,7 @@ public struct PublicAddressCheck: Sendable {
         return [
             Diagnosis(
                 .publicAddressLimitsRequests,
-                "a request with \(Self.longQueryBytes) bytes of query does not pass \(publicURL): \(answer)",
+                "a request with \(Self.longQueryBytes) bytes of query does not get through \(publicURL): \(answer)",
                 fix: "let the proxy accept 64 KiB of request line and headers: see section 8, \"Another proxy in "
                     + "front\"")
         ]

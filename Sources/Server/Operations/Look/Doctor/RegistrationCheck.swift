@@ -51,7 +51,7 @@ public enum RegistrationCheck {
         guard case .misconfigured(let detail) = error else {
             let host = company.services.first?.hosts.first ?? ""
             return Diagnosis(
-                .providerUnreachable, "\(name) gives no valid answer (\(error))",
+                .providerUnreachable, "\(name) returned no valid answer (\(error))",
                 fix: "try it from this host, curl -sSI https://\(host): names must resolve, and the Internet must be "
                     + "reachable"
             )

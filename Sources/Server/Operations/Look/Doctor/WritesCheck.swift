@@ -228,7 +228,7 @@ struct LockHolders {
             let others =
                 waiting > 0 ? ", and \(Quantity.of(Int(waiting), "connection")) of the server waits for them" : ""
             return LockHolders.diagnosis(
-                "\(description) has held locks of rows for \(seconds) s\(others)", [self])
+                "\(description) has held row locks for \(seconds) s\(others)", [self])
         }
     }
 

@@ -85,7 +85,7 @@ extension TrialCredentials {
             file = try UntrustedJSON.decode(File.self, from: json)
             names = Set(try UntrustedJSON.decode([String: Anything].self, from: json).keys)
         } catch {
-            throw Unusable(text: "must be a JSON object of texts, and an object of texts named details")
+            throw Unusable(text: "must be a JSON object of strings, and an object of strings named details")
         }
         if let unknown = names.subtracting(Self.members).min() {
             throw Unusable(

@@ -4,7 +4,7 @@ import SyncProtocol
 
 // The server's requests to a storage.
 extension TrialStep {
-    static let storage = TrialStep("storage", expected: "the account has a storage that the server may use") {
+    static let storage = TrialStep("storage", expected: "the account has storage that the server may use") {
         trial in
         guard let stored = trial.stored, stored.usableToken != nil else {
             return .notTried("the server has no access token")
@@ -17,8 +17,8 @@ extension TrialStep {
         return .passed(
             ([
                 left.isEmpty
-                    ? "it has"
-                    : "it has; \(left.count) objects of an earlier trial remain there, and will be deleted at the end"
+                    ? "it does"
+                    : "it does; \(left.count) objects of an earlier trial remain there, and will be deleted at the end"
             ] + trial.remarks.all).joined(separator: "; "))
     }
 
@@ -59,7 +59,7 @@ extension TrialStep {
         return trial.connection.hasBroken
             ? .passed("it is stored, with the correct size and hash, although the second part's connection broke")
             : .passed(
-                "it is stored in one request, which starts again after an interruption: this storage has no "
+                "it is stored in one request, which starts over after an interruption: this storage has no "
                     + "uploads in parts")
     }
 

@@ -124,7 +124,7 @@ enum CloudProblem: String, CaseIterable, Codable {
         case .objectForeign:
             Judgement(.note, "A folder contains a foreign object. It is never changed.")
         case .storageRefused:
-            Judgement(.warning, "A storage denies the server access; the owner has to sign in again. Not checked.")
+            Judgement(.warning, "The storage denies the server access; its owner has to sign in again. Not checked.")
         case .storageUnavailable: Judgement(.warning, "A provider did not answer. Not checked; try again.")
         }
     }

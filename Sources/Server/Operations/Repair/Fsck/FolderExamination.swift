@@ -42,7 +42,7 @@ struct FolderExamination {
                 .objectUnknown,
                 Violation(
                     row: "user \(owner.userID)",
-                    detail: "\(listing.moreStrays) more with names of ours, not examined"))
+                    detail: "\(listing.moreStrays) more with names like this server's, not examined"))
         }
         for objectID in listing.doubtful {
             for object in try look.store.withSession({ try $0.referredObjects(objectID: objectID, of: owner.userID) }) {

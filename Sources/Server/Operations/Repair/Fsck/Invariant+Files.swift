@@ -137,7 +137,7 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "checkSumOfOtherStorage", .error, "A checksum is not of the storage's kind.",
+            "checkSumOfOtherStorage", .error, "A checksum is not in the format of the storage.",
             brokenBy: """
                 SELECT CONCAT('file ', file_uuid), CONCAT(storage_type, ', ', LENGTH(check_sum), ' digits')
                   FROM files

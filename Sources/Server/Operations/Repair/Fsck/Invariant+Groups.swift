@@ -107,7 +107,7 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "invitationToNothing", .warning, "An invitation is to a group that has ended or does not exist.",
+            "invitationToNothing", .warning, "An invitation refers to a group that has ended or does not exist.",
             brokenBy: """
                 SELECT CONCAT('an invitation by user ', i.inviting_user_id),
                        IF(g.sharing_group_id IS NULL, 'there is no such group', CONCAT('group ', g.sharing_group_uuid))

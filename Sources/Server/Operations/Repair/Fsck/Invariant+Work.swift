@@ -218,7 +218,7 @@ extension Invariant {
                  LIMIT ?
                 """),
         Invariant(
-            "workInOtherStorage", .error, "Work names a storage that differs from the user's: see syncctl jobs.",
+            "workInOtherStorage", .error, "Work is for a storage that is not the user's: see syncctl jobs.",
             brokenBy: """
                 SELECT CONCAT('job ', o.outbox_id),
                        CONCAT(o.kind, ' in ', o.storage_type, ', user ', u.user_id, ' with ', u.account_type)
