@@ -95,7 +95,7 @@ struct DropboxOAuth: TokenRoute {
                 throw OAuthError(400, "invalid_grant", "invalid code verifier")
             }
         case (.some, nil): throw OAuthError(400, "invalid_request", "No code verifier provided")
-        case (nil, .some): throw OAuthError(400, "invalid_request", "the code was made without a challenge")
+        case (nil, .some): throw OAuthError(400, "invalid_request", "the code was issued without a challenge")
         case (nil, nil):
             guard client.holder == .server else {
                 throw OAuthError(400, "invalid_request", "No auth function available")
