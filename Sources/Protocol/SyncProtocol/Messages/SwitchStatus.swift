@@ -3,7 +3,10 @@ public struct GetAccountSwitchStatusRequest: RequestMessage {
     public typealias Response = GetAccountSwitchStatusResponse
     public typealias Access = SignedInAccess
     public static let endpoint = EndpointName.getAccountSwitchStatus
-    public static let parameters = ParameterList(optional: [.switchId, .cursor])
+    public static let fields = QueryFields(
+        Self.init,
+        .optional(.switchId, \.switchId),
+        .optional(.cursor, \.cursor))
 
     /// The switch; nil for the newest.
     public let switchId: AccountSwitchID?
@@ -14,16 +17,6 @@ public struct GetAccountSwitchStatusRequest: RequestMessage {
     public init(switchId: AccountSwitchID? = nil, cursor: AccountSwitchCursor? = nil) {
         self.switchId = switchId
         self.cursor = cursor
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        switchId = try query.optional(.switchId)
-        cursor = try query.optional(.cursor)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.switchId, switchId)
-        encoder.add(.cursor, cursor)
     }
 }
 
@@ -156,18 +149,13 @@ public struct GetAccountSwitchStatusResponse: ResponseMessage {
             writer.field("numberAwaiting", numberAwaiting)
             writer.field("numberDone", numberDone)
             writer.field("nextCursor", text: nextCursor?.queryText)
-            writer.key("awaiting")
-            writer.array { writer in
-                for file in awaiting {
-                    writer.object { writer in
-                        writer.field("fileUUID", file.fileUUID)
-                        writer.field("sharingGroupUUID", file.sharingGroupUUID)
-                        writer.field("fileGroupUUID", file.fileGroupUUID)
-                        writer.field("fileVersion", file.fileVersion)
-                        writer.field("mimeType", text: file.mimeType.rawValue)
-                        writer.field("owningUserId", file.owningUserId)
-                    }
-                }
+            writer.field("awaiting", objects: awaiting) { file, writer in
+                writer.field("fileUUID", file.fileUUID)
+                writer.field("sharingGroupUUID", file.sharingGroupUUID)
+                writer.field("fileGroupUUID", file.fileGroupUUID)
+                writer.field("fileVersion", file.fileVersion)
+                writer.field("mimeType", text: file.mimeType.rawValue)
+                writer.field("owningUserId", file.owningUserId)
             }
             if let serverMove {
                 writer.key("serverMove")
