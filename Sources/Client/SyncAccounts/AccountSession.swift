@@ -1,4 +1,5 @@
 public import Foundation
+public import SyncProtocol
 public import SyncServerConnection
 
 /// A program's signed-in account, persisted between launches.

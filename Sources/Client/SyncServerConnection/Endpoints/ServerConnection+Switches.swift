@@ -13,13 +13,7 @@ extension ServerConnection {
     public func beginAccountSwitch(
         _ request: BeginAccountSwitchRequest, proving oldAccount: Credentials? = nil
     ) async throws(ServerConnectionError) -> AccountSwitchOutcome<BeginAccountSwitchResponse> {
-        var call = Call(request, repetition: .always)
-        call.headers[RequestHeader.oldAccountProof.fieldName] = oldAccount?.proofText
-        return try await switching { () throws(ServerConnectionError) in
-            try await perform(call) { reply throws(ServerConnectionError) in
-                try reply.message(of: .beginAccountSwitch)
-            }
-        }
+        try await switching(request, proving: oldAccount)
     }
 
     /// Performs a proposed switch. Idempotent: repeating it, for example after a lost reply, has the same outcome.
@@ -27,35 +21,30 @@ extension ServerConnection {
     public func confirmAccountSwitch(
         _ request: ConfirmAccountSwitchRequest, proving oldAccount: Credentials? = nil
     ) async throws(ServerConnectionError) -> AccountSwitchOutcome<ConfirmAccountSwitchResponse> {
-        var call = Call(request, repetition: .always)
-        call.headers[RequestHeader.oldAccountProof.fieldName] = oldAccount?.proofText
-        return try await switching { () throws(ServerConnectionError) in
-            try await perform(call) { reply throws(ServerConnectionError) in
-                try reply.message(of: .confirmAccountSwitch)
-            }
-        }
+        try await switching(request, proving: oldAccount)
     }
 
     /// Requests the progress of a switch, with one page of the waiting files.
     public func accountSwitchStatus(
         _ request: GetAccountSwitchStatusRequest = GetAccountSwitchStatusRequest()
     ) async throws(ServerConnectionError) -> AccountSwitchOutcome<GetAccountSwitchStatusResponse> {
-        try await switching { () throws(ServerConnectionError) in try await perform(request, repetition: .always) }
+        try await switching(request)
     }
 
     /// Ends a confirmed switch, and abandons the waiting files in the way that the request specifies.
     public func finishAccountSwitch(
         _ request: FinishAccountSwitchRequest
     ) async throws(ServerConnectionError) -> AccountSwitchOutcome<FinishAccountSwitchResponse> {
-        try await switching { () throws(ServerConnectionError) in try await perform(request, repetition: .always) }
+        try await switching(request)
     }
 
     /// Withdraws a proposal. Also succeeds if it has expired.
     public func cancelAccountSwitch(
         _ switchID: AccountSwitchID
     ) async throws(ServerConnectionError) -> AccountSwitchOutcome<Void> {
-        try await switching { () throws(ServerConnectionError) in
-            _ = try await perform(CancelAccountSwitchRequest(switchId: switchID), repetition: .always)
+        switch try await switching(CancelAccountSwitchRequest(switchId: switchID)) {
+        case .success: .success(())
+        case .refused(let refusal): .refused(refusal)
         }
     }
 
@@ -64,7 +53,7 @@ extension ServerConnection {
     public func undoAccountSwitch(
         _ request: UndoAccountSwitchRequest
     ) async throws(ServerConnectionError) -> AccountSwitchOutcome<UndoAccountSwitchResponse> {
-        try await switching { () throws(ServerConnectionError) in try await perform(request, repetition: .always) }
+        try await switching(request)
     }
 
     /// Uploads the bytes of a version that waits for them; sends large files in pieces, like
@@ -99,12 +88,17 @@ extension ServerConnection {
         try await perform(RevokeDeviceGrantsRequest(grantDeviceUUID: device), repetition: .always)
     }
 
-    /// Turns the refusals that concern switches into outcomes.
-    private func switching<Value: Sendable>(
-        _ body: () async throws(ServerConnectionError) -> Value
-    ) async throws(ServerConnectionError) -> AccountSwitchOutcome<Value> {
+    /// Sends a request about a switch, and turns the refusals that concern switches into outcomes.
+    private func switching<Message: RequestMessage>(
+        _ message: Message, proving oldAccount: Credentials? = nil
+    ) async throws(ServerConnectionError) -> AccountSwitchOutcome<Message.Response> {
+        var call = Call(message, repetition: .always)
+        call.headers[RequestHeader.oldAccountProof.fieldName] = oldAccount?.proofText
         do throws(ServerConnectionError) {
-            return .success(try await body())
+            return .success(
+                try await perform(call) { reply throws(ServerConnectionError) in
+                    try reply.message(of: Message.endpoint)
+                })
         } catch {
             guard let refusal = AccountSwitchRefusal(error) else { throw error }
             return .refused(refusal)

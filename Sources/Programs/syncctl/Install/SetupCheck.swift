@@ -1,6 +1,7 @@
 import Operations
 import Posix
 import Providers
+import SyncProtocol
 
 /// Checks each answer when it is given: its form, and the files that it names.
 struct SetupCheck {

@@ -4,6 +4,7 @@ import Operations
 import Posix
 import Providers
 import Store
+import SyncProtocol
 
 extension SetupHost {
     /// The results of the last setup: the site and the configuration.

@@ -7,6 +7,7 @@ import Operations
 import Posix
 import Providers
 import Store
+import SyncProtocol
 
 /// The host that setup works on, or a folder used as its root.
 struct SetupHost {

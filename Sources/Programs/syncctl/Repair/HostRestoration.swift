@@ -5,6 +5,7 @@ import Operations
 import Posix
 import Providers
 import Store
+import SyncProtocol
 
 /// Sets up a server from a backup and a copy of the secrets, on a host that has only the packages.
 ///

@@ -41,7 +41,7 @@ public struct CloudFileName: Sendable, Hashable, CustomStringConvertible {
 ///
 /// Any text of 1 to 100 characters is a value; ``MIMETypeTable`` decides whether a type may be uploaded. Compared
 /// exactly, as clients do.
-public struct MIMEType: Sendable, Hashable, Codable, CustomStringConvertible, QueryValue {
+public struct MIMEType: WireText, Hashable {
     /// What a query value must look like.
     public static let expectedForm = ExpectedForm.mimeType
 
@@ -55,33 +55,6 @@ public struct MIMEType: Sendable, Hashable, Codable, CustomStringConvertible, Qu
     public init?(_ text: String) {
         guard (1...Self.maximumCharacters).contains(text.unicodeScalars.count) else { return nil }
         rawValue = text
-    }
-
-    /// The type as sent in messages.
-    public var description: String { rawValue }
-
-    /// Parses a query value.
-    public init?(queryText: String) {
-        self.init(queryText)
-    }
-
-    /// The text as sent in a query.
-    public var queryText: String { rawValue }
-
-    /// Decodes a JSON string.
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        guard let value = Self(try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(
-                in: container, debugDescription: "expected \(Self.expectedForm.description)")
-        }
-        self = value
-    }
-
-    /// Encodes as a JSON string.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(rawValue)
     }
 }
 

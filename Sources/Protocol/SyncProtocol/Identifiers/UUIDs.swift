@@ -195,13 +195,7 @@ public struct RestoreMark: Sendable, Hashable, Codable, CustomStringConvertible 
 /// Clients generate identifiers of this kind, and are not consistent about letter case. The case is preserved because
 /// it becomes part of names in cloud storage, which the client computes independently. Equality, hashing and order fold
 /// only ASCII letters, byte by byte, which is sufficient for UUIDs.
-public protocol CasePreservingIdentifier: Sendable, Hashable, Comparable, Codable, CustomStringConvertible, QueryValue {
-    /// The text exactly as received.
-    var rawValue: String { get }
-
-    /// Creates an identifier from the text, unchanged; nil if the text is not accepted.
-    init?(_ text: String)
-}
+public protocol CasePreservingIdentifier: WireText, Hashable, Comparable {}
 
 extension CasePreservingIdentifier {
     /// Equal if the texts differ at most in the case of ASCII letters.
@@ -218,7 +212,18 @@ extension CasePreservingIdentifier {
     public static func < (left: Self, right: Self) -> Bool {
         ASCIICase.precedes(left.rawValue, right.rawValue)
     }
+}
 
+/// A value that is sent as text, in queries as well as in JSON.
+public protocol WireText: Codable, CustomStringConvertible, QueryValue {
+    /// The text exactly as received.
+    var rawValue: String { get }
+
+    /// Creates a value from the text, unchanged; nil if the text is not accepted.
+    init?(_ text: String)
+}
+
+extension WireText {
     /// The text exactly as received.
     public var description: String { rawValue }
 

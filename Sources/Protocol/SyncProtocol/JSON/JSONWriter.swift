@@ -227,6 +227,16 @@ extension JSONWriter {
         value(date)
     }
 
+    /// Writes a member whose value is an array with an object for each of `elements`.
+    public mutating func field<Element>(
+        _ name: JSONKey, objects elements: [Element], _ members: (Element, inout JSONWriter) -> Void
+    ) {
+        key(name)
+        array { writer in
+            for element in elements { writer.object { members(element, &$0) } }
+        }
+    }
+
     /// Writes a member whose value is a word of a closed set, unless it is nil.
     public mutating func field<Word: RawRepresentable<String>>(_ name: JSONKey, _ word: Word?) {
         if let word { field(name, text: word.rawValue) }

@@ -3,10 +3,14 @@ public struct DoneUploadsRequest: RequestMessage {
     public typealias Response = DoneUploadsResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.doneUploads
-    public static let parameters = ParameterList(
-        required: [.masterVersion, .sharingGroupUUID],
-        optional: [.sharingGroupName, .pushNotificationMessage, .commitId],
-        debugOnly: [.testLockSync])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.masterVersion, \.masterVersion),
+        .required(.sharingGroupUUID, \.sharingGroupUUID),
+        .optionalText(.sharingGroupName, \.sharingGroupName, maximumCharacters: TextLimit.sharingGroupName),
+        .optional(.pushNotificationMessage, \.pushNotificationMessage),
+        .optional(.commitId, \.commitID),
+        .optional(.testLockSync, \.testLockSync))
 
     /// The group's master version as the client knows it.
     public let masterVersion: MasterVersion
@@ -33,25 +37,6 @@ public struct DoneUploadsRequest: RequestMessage {
         self.pushNotificationMessage = pushNotificationMessage
         self.commitID = commitID
         self.testLockSync = testLockSync
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        masterVersion = try query.required(.masterVersion)
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-        sharingGroupName = try query.optionalText(
-            .sharingGroupName, maximumCharacters: TextLimit.sharingGroupName)
-        pushNotificationMessage = try query.optional(.pushNotificationMessage)
-        commitID = try query.optional(.commitId)
-        testLockSync = try query.optional(.testLockSync)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.masterVersion, masterVersion)
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        encoder.add(.sharingGroupName, sharingGroupName)
-        encoder.add(.pushNotificationMessage, pushNotificationMessage)
-        encoder.add(.commitId, commitID)
-        encoder.add(.testLockSync, testLockSync)
     }
 }
 
@@ -111,11 +96,8 @@ public struct UploadBatch: Sendable, Hashable {
         self.pushNotificationMessage = pushNotificationMessage
     }
 
-    static let parameters: [ParameterName] = [.batchUUID, .batchCount]
-    static let texts: [ParameterName] = [.pushNotificationMessage]
-
-    /// Interprets the parameters of a request that may belong to a batch; nil if it does not.
-    init?(_ query: DecodedQuery) throws(RequestError) {
+    /// Interprets the parameters; nil if there are none.
+    fileprivate init?(_ query: DecodedQuery) throws(RequestError) {
         let message: String? = try query.optional(.pushNotificationMessage)
         let count: Int32? = try query.optional(.batchCount)
         guard let batchUUID: BatchUUID = try query.optional(.batchUUID) else {
@@ -123,16 +105,22 @@ public struct UploadBatch: Sendable, Hashable {
             return nil
         }
         guard let count else { throw .missing(.batchCount) }
-        guard Self.allowedCounts.contains(count) else {
-            let allowed = Self.allowedCounts
-            throw .outOfRange(.batchCount, allowed: Int64(allowed.lowerBound)...Int64(allowed.upperBound))
-        }
+        try Self.allowedCounts.check(count, of: .batchCount)
         self.init(batchUUID: batchUUID, batchCount: count, pushNotificationMessage: message)
     }
+}
 
-    func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.batchUUID, batchUUID)
-        encoder.add(.batchCount, batchCount)
-        encoder.add(.pushNotificationMessage, pushNotificationMessage)
+extension QueryField where Value == UploadBatch? {
+    /// The batch of a request that may belong to one.
+    static func batch(_ property: Property) -> Self {
+        Self(
+            parameters: ParameterList(optional: [.batchUUID, .batchCount], alwaysEncoded: [.pushNotificationMessage]),
+            decode: { query throws(RequestError) in try UploadBatch(query) },
+            encode: { message, encoder in
+                guard let batch = message[keyPath: property] else { return }
+                encoder.add(.batchUUID, batch.batchUUID)
+                encoder.add(.batchCount, batch.batchCount)
+                encoder.add(.pushNotificationMessage, batch.pushNotificationMessage)
+            })
     }
 }

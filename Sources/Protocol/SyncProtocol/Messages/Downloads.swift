@@ -3,9 +3,15 @@ public struct DownloadFileRequest: RequestMessage {
     public typealias Response = DownloadFileResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.downloadFile
-    public static let parameters = ParameterList(
-        required: [.fileUUID, .fileVersion, .masterVersion, .sharingGroupUUID],
-        optional: [.appMetaDataVersion, .direct, .omitLongAppMetaData])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.fileUUID, \.fileUUID),
+        .required(.fileVersion, \.fileVersion),
+        .required(.masterVersion, \.masterVersion),
+        .required(.sharingGroupUUID, \.sharingGroupUUID),
+        .optional(.appMetaDataVersion, \.appMetaDataVersion),
+        .flag(.direct, \.isDirect),
+        .flag(.omitLongAppMetaData, \.mayOmitAppMetaData))
 
     /// The file.
     public let fileUUID: FileUUID
@@ -35,26 +41,6 @@ public struct DownloadFileRequest: RequestMessage {
         self.appMetaDataVersion = appMetaDataVersion
         self.isDirect = isDirect
         self.mayOmitAppMetaData = mayOmitAppMetaData
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        fileUUID = try query.required(.fileUUID)
-        fileVersion = try query.required(.fileVersion)
-        masterVersion = try query.required(.masterVersion)
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-        appMetaDataVersion = try query.optional(.appMetaDataVersion)
-        isDirect = try query.optional(.direct) ?? false
-        mayOmitAppMetaData = try query.optional(.omitLongAppMetaData) ?? false
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.fileUUID, fileUUID)
-        encoder.add(.fileVersion, fileVersion)
-        encoder.add(.masterVersion, masterVersion)
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        encoder.add(.appMetaDataVersion, appMetaDataVersion)
-        if isDirect { encoder.add(.direct, true) }
-        if mayOmitAppMetaData { encoder.add(.omitLongAppMetaData, true) }
     }
 }
 
@@ -184,8 +170,12 @@ public struct DownloadAppMetaDataRequest: RequestMessage {
     public typealias Response = DownloadAppMetaDataResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.downloadAppMetaData
-    public static let parameters = ParameterList(
-        required: [.fileUUID, .appMetaDataVersion, .masterVersion, .sharingGroupUUID])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.fileUUID, \.fileUUID),
+        .required(.appMetaDataVersion, \.appMetaDataVersion),
+        .required(.masterVersion, \.masterVersion),
+        .required(.sharingGroupUUID, \.sharingGroupUUID))
 
     /// The file.
     public let fileUUID: FileUUID
@@ -205,20 +195,6 @@ public struct DownloadAppMetaDataRequest: RequestMessage {
         self.appMetaDataVersion = appMetaDataVersion
         self.masterVersion = masterVersion
         self.sharingGroupUUID = sharingGroupUUID
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        fileUUID = try query.required(.fileUUID)
-        appMetaDataVersion = try query.required(.appMetaDataVersion)
-        masterVersion = try query.required(.masterVersion)
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.fileUUID, fileUUID)
-        encoder.add(.appMetaDataVersion, appMetaDataVersion)
-        encoder.add(.masterVersion, masterVersion)
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
     }
 }
 

@@ -3,7 +3,10 @@ public struct CreateSharingGroupRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = UserAccess
     public static let endpoint = EndpointName.createSharingGroup
-    public static let parameters = ParameterList(required: [.sharingGroupUUID], optional: [.sharingGroupName])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.sharingGroupUUID, \.sharingGroupUUID),
+        .optionalText(.sharingGroupName, \.sharingGroupName, maximumCharacters: TextLimit.sharingGroupName))
 
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
@@ -15,17 +18,6 @@ public struct CreateSharingGroupRequest: RequestMessage {
         self.sharingGroupUUID = sharingGroupUUID
         self.sharingGroupName = sharingGroupName
     }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-        sharingGroupName = try query.optionalText(
-            .sharingGroupName, maximumCharacters: TextLimit.sharingGroupName)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        encoder.add(.sharingGroupName, sharingGroupName)
-    }
 }
 
 /// Renames a sharing group.
@@ -33,7 +25,11 @@ public struct UpdateSharingGroupRequest: RequestMessage {
     public typealias Response = MasterVersionCheckedResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.updateSharingGroup
-    public static let parameters = ParameterList(required: [.sharingGroupUUID, .sharingGroupName, .masterVersion])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.sharingGroupUUID, \.sharingGroupUUID),
+        .requiredText(.sharingGroupName, \.sharingGroupName, maximumCharacters: TextLimit.sharingGroupName),
+        .required(.masterVersion, \.masterVersion))
 
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
@@ -48,19 +44,6 @@ public struct UpdateSharingGroupRequest: RequestMessage {
         self.sharingGroupName = sharingGroupName
         self.masterVersion = masterVersion
     }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-        sharingGroupName = try query.requiredText(
-            .sharingGroupName, maximumCharacters: TextLimit.sharingGroupName)
-        masterVersion = try query.required(.masterVersion)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        encoder.add(.sharingGroupName, sharingGroupName)
-        encoder.add(.masterVersion, masterVersion)
-    }
 }
 
 /// Removes a sharing group for all its members. Files in cloud storage are kept.
@@ -68,7 +51,10 @@ public struct RemoveSharingGroupRequest: RequestMessage {
     public typealias Response = MasterVersionCheckedResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.removeSharingGroup
-    public static let parameters = ParameterList(required: [.sharingGroupUUID, .masterVersion])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.sharingGroupUUID, \.sharingGroupUUID),
+        .required(.masterVersion, \.masterVersion))
 
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
@@ -79,16 +65,6 @@ public struct RemoveSharingGroupRequest: RequestMessage {
     public init(sharingGroupUUID: SharingGroupUUID, masterVersion: MasterVersion) {
         self.sharingGroupUUID = sharingGroupUUID
         self.masterVersion = masterVersion
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-        masterVersion = try query.required(.masterVersion)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        encoder.add(.masterVersion, masterVersion)
     }
 }
 
@@ -97,7 +73,10 @@ public struct RemoveUserFromSharingGroupRequest: RequestMessage {
     public typealias Response = MasterVersionCheckedResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.removeUserFromSharingGroup
-    public static let parameters = ParameterList(required: [.sharingGroupUUID, .masterVersion])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.sharingGroupUUID, \.sharingGroupUUID),
+        .required(.masterVersion, \.masterVersion))
 
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
@@ -108,16 +87,6 @@ public struct RemoveUserFromSharingGroupRequest: RequestMessage {
     public init(sharingGroupUUID: SharingGroupUUID, masterVersion: MasterVersion) {
         self.sharingGroupUUID = sharingGroupUUID
         self.masterVersion = masterVersion
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-        masterVersion = try query.required(.masterVersion)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        encoder.add(.masterVersion, masterVersion)
     }
 }
 
@@ -206,14 +175,9 @@ public struct SharingGroupInfo: Sendable, Hashable, Decodable {
             writer.field("deleted", deleted)
             writer.field("masterVersion", masterVersion)
             writer.field("permission", permission)
-            writer.key("sharingGroupUsers")
-            writer.array { writer in
-                for member in sharingGroupUsers {
-                    writer.object { writer in
-                        writer.field("name", text: member.name)
-                        writer.field("userId", member.userId)
-                    }
-                }
+            writer.field("sharingGroupUsers", objects: sharingGroupUsers) { member, writer in
+                writer.field("name", text: member.name)
+                writer.field("userId", member.userId)
             }
             writer.field("cloudStorageType", cloudStorageType)
             writer.field("restoreMark", text: restoreMark?.rawValue)
@@ -227,7 +191,9 @@ public struct GetSharingGroupMembersRequest: RequestMessage {
     public typealias Response = GetSharingGroupMembersResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.getSharingGroupMembers
-    public static let parameters = ParameterList(required: [.sharingGroupUUID])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.sharingGroupUUID, \.sharingGroupUUID))
 
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
@@ -235,14 +201,6 @@ public struct GetSharingGroupMembersRequest: RequestMessage {
     /// Creates a request.
     public init(sharingGroupUUID: SharingGroupUUID) {
         self.sharingGroupUUID = sharingGroupUUID
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
     }
 }
 
@@ -283,16 +241,11 @@ public struct GetSharingGroupMembersResponse: ResponseMessage {
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.field("masterVersion", masterVersion)
-            writer.key("sharingGroupMembers")
-            writer.array { writer in
-                for member in sharingGroupMembers {
-                    writer.object { writer in
-                        writer.field("userId", member.userId)
-                        writer.field("name", text: member.name)
-                        writer.field("permission", member.permission)
-                        writer.field("owningUserId", member.owningUserId)
-                    }
-                }
+            writer.field("sharingGroupMembers", objects: sharingGroupMembers) { member, writer in
+                writer.field("userId", member.userId)
+                writer.field("name", text: member.name)
+                writer.field("permission", member.permission)
+                writer.field("owningUserId", member.owningUserId)
             }
         }
     }
@@ -303,7 +256,12 @@ public struct UpdateSharingGroupMemberRequest: RequestMessage {
     public typealias Response = MasterVersionCheckedResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.updateSharingGroupMember
-    public static let parameters = ParameterList(required: [.sharingGroupUUID, .masterVersion, .userId, .permission])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.sharingGroupUUID, \.sharingGroupUUID),
+        .required(.masterVersion, \.masterVersion),
+        .required(.userId, \.userID),
+        .required(.permission, \.permission))
 
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
@@ -323,20 +281,6 @@ public struct UpdateSharingGroupMemberRequest: RequestMessage {
         self.userID = userID
         self.permission = permission
     }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-        masterVersion = try query.required(.masterVersion)
-        userID = try query.required(.userId)
-        permission = try query.required(.permission)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        encoder.add(.masterVersion, masterVersion)
-        encoder.add(.userId, userID)
-        encoder.add(.permission, permission)
-    }
 }
 
 /// Removes a member from a sharing group.
@@ -344,7 +288,11 @@ public struct RemoveSharingGroupMemberRequest: RequestMessage {
     public typealias Response = MasterVersionCheckedResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.removeSharingGroupMember
-    public static let parameters = ParameterList(required: [.sharingGroupUUID, .masterVersion, .userId])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.sharingGroupUUID, \.sharingGroupUUID),
+        .required(.masterVersion, \.masterVersion),
+        .required(.userId, \.userID))
 
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
@@ -358,17 +306,5 @@ public struct RemoveSharingGroupMemberRequest: RequestMessage {
         self.sharingGroupUUID = sharingGroupUUID
         self.masterVersion = masterVersion
         self.userID = userID
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-        masterVersion = try query.required(.masterVersion)
-        userID = try query.required(.userId)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        encoder.add(.masterVersion, masterVersion)
-        encoder.add(.userId, userID)
     }
 }

@@ -3,14 +3,10 @@ public struct HealthCheckRequest: RequestMessage {
     public typealias Response = HealthCheckResponse
     public typealias Access = AnyoneAccess
     public static let endpoint = EndpointName.healthCheck
-    public static let parameters = ParameterList()
+    public static let fields = QueryFields(Self.init)
 
     /// A request has no parameters.
     public init() {}
-
-    public init(_ query: DecodedQuery) throws(RequestError) {}
-
-    public func encode(to encoder: inout QueryEncoder) {}
 }
 
 /// Reports that the server works, including its database.

@@ -3,8 +3,11 @@ public struct IndexRequest: RequestMessage {
     public typealias Response = IndexResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.index
-    public static let parameters = ParameterList(
-        optional: [.sharingGroupUUID, .since], debugOnly: [.testServerSleep])
+    public static let fields = QueryFields(
+        Self.init,
+        .optional(.sharingGroupUUID, \.sharingGroupUUID),
+        .optional(.since, \.since, onlyWith: .sharingGroupUUID),
+        .optional(.testServerSleep, \.testServerSleep))
 
     /// The group whose files are requested.
     public let sharingGroupUUID: SharingGroupUUID?
@@ -20,19 +23,6 @@ public struct IndexRequest: RequestMessage {
         self.sharingGroupUUID = sharingGroupUUID
         self.since = since
         self.testServerSleep = testServerSleep
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        sharingGroupUUID = try query.optional(.sharingGroupUUID)
-        since = try query.optional(.since)
-        guard since == nil || sharingGroupUUID != nil else { throw .missing(.sharingGroupUUID) }
-        testServerSleep = try query.optional(.testServerSleep)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        encoder.add(.since, since)
-        encoder.add(.testServerSleep, testServerSleep)
     }
 }
 

@@ -3,8 +3,12 @@ public struct CreateSharingInvitationRequest: RequestMessage {
     public typealias Response = CreateSharingInvitationResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.createSharingInvitation
-    public static let parameters = ParameterList(
-        required: [.permission, .sharingGroupUUID], optional: [.allowSocialAcceptance, .numberOfAcceptors])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.permission, \.permission),
+        .required(.sharingGroupUUID, \.sharingGroupUUID),
+        .optional(.allowSocialAcceptance, \.allowSocialAcceptance, default: true),
+        .number(.numberOfAcceptors, \.numberOfAcceptors, default: Int32(1), in: allowedNumberOfAcceptors))
 
     /// The allowed number of people for one invitation.
     public static let allowedNumberOfAcceptors: ClosedRange<Int32> = 1...10
@@ -27,24 +31,6 @@ public struct CreateSharingInvitationRequest: RequestMessage {
         self.sharingGroupUUID = sharingGroupUUID
         self.allowSocialAcceptance = allowSocialAcceptance
         self.numberOfAcceptors = numberOfAcceptors
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        permission = try query.required(.permission)
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-        allowSocialAcceptance = try query.optional(.allowSocialAcceptance) ?? true
-        numberOfAcceptors = try query.optional(.numberOfAcceptors) ?? 1
-        guard Self.allowedNumberOfAcceptors.contains(numberOfAcceptors) else {
-            let allowed = Self.allowedNumberOfAcceptors
-            throw .outOfRange(.numberOfAcceptors, allowed: Int64(allowed.lowerBound)...Int64(allowed.upperBound))
-        }
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.permission, permission)
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        encoder.add(.allowSocialAcceptance, allowSocialAcceptance)
-        encoder.add(.numberOfAcceptors, numberOfAcceptors)
     }
 }
 
@@ -70,7 +56,9 @@ public struct GetSharingInvitationInfoRequest: RequestMessage {
     public typealias Response = GetSharingInvitationInfoResponse
     public typealias Access = AnyoneAccess
     public static let endpoint = EndpointName.getSharingInvitationInfo
-    public static let parameters = ParameterList(required: [.sharingInvitationUUID])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.sharingInvitationUUID, \.sharingInvitationUUID))
 
     /// The invitation.
     public let sharingInvitationUUID: SharingInvitationUUID
@@ -78,14 +66,6 @@ public struct GetSharingInvitationInfoRequest: RequestMessage {
     /// Creates a request.
     public init(sharingInvitationUUID: SharingInvitationUUID) {
         self.sharingInvitationUUID = sharingInvitationUUID
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        sharingInvitationUUID = try query.required(.sharingInvitationUUID)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.sharingInvitationUUID, sharingInvitationUUID)
     }
 }
 
@@ -115,8 +95,11 @@ public struct RedeemSharingInvitationRequest: RequestMessage {
     public typealias Response = RedeemSharingInvitationResponse
     public typealias Access = SignedInAccess
     public static let endpoint = EndpointName.redeemSharingInvitation
-    public static let parameters = ParameterList(
-        required: [.sharingInvitationUUID], optional: [.cloudFolderName, .reportIdentity])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.sharingInvitationUUID, \.sharingInvitationUUID),
+        .optionalText(.cloudFolderName, \.cloudFolderName, maximumCharacters: TextLimit.cloudFolderName),
+        .flag(.reportIdentity, \.reportIdentity))
 
     /// The invitation.
     public let sharingInvitationUUID: SharingInvitationUUID
@@ -132,18 +115,6 @@ public struct RedeemSharingInvitationRequest: RequestMessage {
         self.sharingInvitationUUID = sharingInvitationUUID
         self.cloudFolderName = cloudFolderName
         self.reportIdentity = reportIdentity
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        sharingInvitationUUID = try query.required(.sharingInvitationUUID)
-        cloudFolderName = try query.optionalText(.cloudFolderName, maximumCharacters: TextLimit.cloudFolderName)
-        reportIdentity = try query.optional(.reportIdentity) ?? false
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.sharingInvitationUUID, sharingInvitationUUID)
-        encoder.add(.cloudFolderName, cloudFolderName)
-        if reportIdentity { encoder.add(.reportIdentity, true) }
     }
 }
 
@@ -188,7 +159,9 @@ public struct GetSharingInvitationsRequest: RequestMessage {
     public typealias Response = GetSharingInvitationsResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.getSharingInvitations
-    public static let parameters = ParameterList(required: [.sharingGroupUUID])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.sharingGroupUUID, \.sharingGroupUUID))
 
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
@@ -196,14 +169,6 @@ public struct GetSharingInvitationsRequest: RequestMessage {
     /// Creates a request.
     public init(sharingGroupUUID: SharingGroupUUID) {
         self.sharingGroupUUID = sharingGroupUUID
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
     }
 }
 
@@ -264,18 +229,13 @@ public struct GetSharingInvitationsResponse: ResponseMessage {
 
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
-            writer.key("sharingInvitations")
-            writer.array { writer in
-                for invitation in sharingInvitations {
-                    writer.object { writer in
-                        writer.field("sharingInvitationUUID", invitation.sharingInvitationUUID)
-                        writer.field("permission", invitation.permission)
-                        writer.field("allowSocialAcceptance", invitation.allowSocialAcceptance)
-                        writer.field("numberOfAcceptors", invitation.numberOfAcceptors)
-                        writer.field("expirationDate", invitation.expirationDate)
-                        writer.field("invitingUserId", invitation.invitingUserId)
-                    }
-                }
+            writer.field("sharingInvitations", objects: sharingInvitations) { invitation, writer in
+                writer.field("sharingInvitationUUID", invitation.sharingInvitationUUID)
+                writer.field("permission", invitation.permission)
+                writer.field("allowSocialAcceptance", invitation.allowSocialAcceptance)
+                writer.field("numberOfAcceptors", invitation.numberOfAcceptors)
+                writer.field("expirationDate", invitation.expirationDate)
+                writer.field("invitingUserId", invitation.invitingUserId)
             }
         }
     }
@@ -286,7 +246,10 @@ public struct RevokeSharingInvitationRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.revokeSharingInvitation
-    public static let parameters = ParameterList(required: [.sharingGroupUUID, .sharingInvitationUUID])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.sharingGroupUUID, \.sharingGroupUUID),
+        .required(.sharingInvitationUUID, \.sharingInvitationUUID))
 
     /// The group that the invitation is for.
     public let sharingGroupUUID: SharingGroupUUID
@@ -297,15 +260,5 @@ public struct RevokeSharingInvitationRequest: RequestMessage {
     public init(sharingGroupUUID: SharingGroupUUID, sharingInvitationUUID: SharingInvitationUUID) {
         self.sharingGroupUUID = sharingGroupUUID
         self.sharingInvitationUUID = sharingInvitationUUID
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-        sharingInvitationUUID = try query.required(.sharingInvitationUUID)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        encoder.add(.sharingInvitationUUID, sharingInvitationUUID)
     }
 }

@@ -9,18 +9,18 @@ public protocol RequestMessage: Sendable, Hashable {
     /// The endpoint that accepts this request.
     static var endpoint: EndpointName { get }
 
-    /// All parameters that the endpoint knows.
-    static var parameters: ParameterList { get }
-
-    /// Interprets the parameters.
-    /// - Throws: Every case of ``RequestError`` that concerns single parameters.
-    init(_ query: DecodedQuery) throws(RequestError)
-
-    /// Passes the parameters to a client's encoder.
-    func encode(to encoder: inout QueryEncoder)
+    /// All parameters that the endpoint knows, with the properties that hold their values.
+    static var fields: QueryFields<Self> { get }
 }
 
 extension RequestMessage {
+    /// All parameters that the endpoint knows.
+    public static var parameters: ParameterList { fields.parameters }
+
+    /// Interprets the parameters.
+    /// - Throws: Every case of ``RequestError`` that concerns single parameters.
+    public init(_ query: DecodedQuery) throws(RequestError) { self = try Self.fields.decode(query) }
+
     /// Decodes the raw query, without its `?`.
     /// - Throws: Any ``RequestError``.
     public init(query: [UInt8]) throws(RequestError) {
@@ -39,7 +39,7 @@ extension RequestMessage {
     /// The query in one of its forms, without a `?`; empty if there are no parameters.
     public func encodedQuery(_ form: PercentEncoding.Form) -> String {
         var encoder = QueryEncoder(form: form)
-        encode(to: &encoder)
+        Self.fields.encode(self, &encoder)
         return encoder.query
     }
 }

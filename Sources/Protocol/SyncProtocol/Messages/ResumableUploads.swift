@@ -3,7 +3,11 @@ public struct CreateUploadRequest: RequestMessage {
     public typealias Response = CreateUploadResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.createUpload
-    public static let parameters = UploadFileRequest.list(adding: [.direct, .storageHash])
+    public static let fields = QueryFields(
+        Self.init,
+        .message(\.upload),
+        .flag(.direct, \.isDirect),
+        .optional(.storageHash, \.storageHash))
 
     /// The upload, as for a single request.
     public let upload: UploadFileRequest
@@ -18,18 +22,6 @@ public struct CreateUploadRequest: RequestMessage {
         self.upload = upload
         self.isDirect = isDirect
         self.storageHash = storageHash
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        upload = try UploadFileRequest(query)
-        isDirect = try query.optional(.direct) ?? false
-        storageHash = try query.optional(.storageHash)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        upload.encode(to: &encoder)
-        if isDirect { encoder.add(.direct, true) }
-        encoder.add(.storageHash, storageHash)
     }
 }
 
@@ -77,14 +69,10 @@ public struct UploadOptionsRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = AnyoneAccess
     public static let endpoint = EndpointName.uploadOptions
-    public static let parameters = ParameterList()
+    public static let fields = QueryFields(Self.init)
 
     /// Creates a request.
     public init() {}
-
-    public init(_ query: DecodedQuery) {}
-
-    public func encode(to encoder: inout QueryEncoder) {}
 }
 
 /// Requests the number of bytes of an upload that need not be resent, which the reply has in a header.
@@ -92,17 +80,13 @@ public struct GetUploadOffsetRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = UserAccess
     public static let endpoint = EndpointName.getUploadOffset
-    public static let parameters = ParameterList(required: [.uploadUUID])
+    public static let fields = QueryFields(Self.init, .required(.uploadUUID, \.uploadUUID))
 
     /// The upload.
     public let uploadUUID: UploadUUID
 
     /// Creates a request.
     public init(_ uploadUUID: UploadUUID) { self.uploadUUID = uploadUUID }
-
-    public init(_ query: DecodedQuery) throws(RequestError) { uploadUUID = try query.required(.uploadUUID) }
-
-    public func encode(to encoder: inout QueryEncoder) { encoder.add(.uploadUUID, uploadUUID) }
 }
 
 /// Sends bytes of an upload, starting at its offset; the last ones stage the file.
@@ -110,7 +94,11 @@ public struct AppendToUploadRequest: RequestMessage {
     public typealias Response = AppendToUploadResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.appendToUpload
-    public static let parameters = ParameterList(required: [.uploadUUID], optional: [.direct, .masterVersion])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.uploadUUID, \.uploadUUID),
+        .optional(.masterVersion, \.masterVersion),
+        .flag(.direct, \.isDirect))
 
     /// The upload.
     public let uploadUUID: UploadUUID
@@ -124,18 +112,6 @@ public struct AppendToUploadRequest: RequestMessage {
         self.uploadUUID = uploadUUID
         self.masterVersion = masterVersion
         self.isDirect = isDirect
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        uploadUUID = try query.required(.uploadUUID)
-        masterVersion = try query.optional(.masterVersion)
-        isDirect = try query.optional(.direct) ?? false
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.uploadUUID, uploadUUID)
-        encoder.add(.masterVersion, masterVersion)
-        if isDirect { encoder.add(.direct, true) }
     }
 }
 
@@ -179,17 +155,13 @@ public struct AbandonUploadRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = UserAccess
     public static let endpoint = EndpointName.abandonUpload
-    public static let parameters = ParameterList(required: [.uploadUUID])
+    public static let fields = QueryFields(Self.init, .required(.uploadUUID, \.uploadUUID))
 
     /// The upload.
     public let uploadUUID: UploadUUID
 
     /// Creates a request.
     public init(_ uploadUUID: UploadUUID) { self.uploadUUID = uploadUUID }
-
-    public init(_ query: DecodedQuery) throws(RequestError) { uploadUUID = try query.required(.uploadUUID) }
-
-    public func encode(to encoder: inout QueryEncoder) { encoder.add(.uploadUUID, uploadUUID) }
 }
 
 /// An address at the owner's cloud storage to which a client sends the bytes of one file directly.

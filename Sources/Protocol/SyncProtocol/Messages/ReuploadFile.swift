@@ -3,9 +3,15 @@ public struct ReuploadFileRequest: RequestMessage {
     public typealias Response = ReuploadFileResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.reuploadFile
-    public static let parameters = ParameterList(
-        required: [.fileUUID, .sharingGroupUUID, .fileVersion, .mimeType, .checkSum],
-        optional: [.switchId, .contentSHA256])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.fileUUID, \.fileUUID),
+        .groupAsUUID(\.sharingGroupUUID),
+        .required(.fileVersion, \.fileVersion),
+        .required(.mimeType, \.mimeType),
+        .required(.checkSum, \.checkSum),
+        .optional(.switchId, \.switchId),
+        .optional(.contentSHA256, \.contentSHA256))
 
     /// The file.
     public let fileUUID: FileUUID
@@ -34,26 +40,6 @@ public struct ReuploadFileRequest: RequestMessage {
         self.checkSum = checkSum
         self.switchId = switchId
         self.contentSHA256 = contentSHA256
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        fileUUID = try query.required(.fileUUID)
-        sharingGroupUUID = try query.requiredGroupAsUUID()
-        fileVersion = try query.required(.fileVersion)
-        mimeType = try query.required(.mimeType)
-        checkSum = try query.required(.checkSum)
-        switchId = try query.optional(.switchId)
-        contentSHA256 = try query.optional(.contentSHA256)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.fileUUID, fileUUID)
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        encoder.add(.fileVersion, fileVersion)
-        encoder.add(.mimeType, mimeType)
-        encoder.add(.checkSum, checkSum)
-        encoder.add(.switchId, switchId)
-        encoder.add(.contentSHA256, contentSHA256)
     }
 }
 

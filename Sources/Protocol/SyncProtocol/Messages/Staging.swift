@@ -3,9 +3,15 @@ public struct UploadAppMetaDataRequest: RequestMessage {
     public typealias Response = StagingResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.uploadAppMetaData
-    public static let parameters = ParameterList(
-        required: [.fileUUID, .masterVersion, .sharingGroupUUID],
-        optional: [.appMetaData] + UploadBatch.parameters, alwaysEncoded: UploadBatch.texts)
+    public static let fields = QueryFields(
+        { metadata, file, version, group, batch in
+            Self(fileUUID: file, appMetaData: metadata, masterVersion: version, sharingGroupUUID: group, batch: batch)
+        },
+        .appMetaData(\.appMetaData),
+        .required(.fileUUID, \.fileUUID),
+        .required(.masterVersion, \.masterVersion),
+        .required(.sharingGroupUUID, \.sharingGroupUUID),
+        .batch(\.batch))
 
     /// Maximum size of a body with metadata that are not in the query: the longest contents, each byte escaped, and
     /// some whitespace.
@@ -33,23 +39,6 @@ public struct UploadAppMetaDataRequest: RequestMessage {
         self.sharingGroupUUID = sharingGroupUUID
         self.batch = batch
     }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        // Decoded first: malformed metadata swallow the following parameters, which then seem to be missing.
-        appMetaData = try query.optionalAppMetaData()
-        fileUUID = try query.required(.fileUUID)
-        masterVersion = try query.required(.masterVersion)
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-        batch = try UploadBatch(query)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.fileUUID, fileUUID)
-        encoder.add(.appMetaData, appMetaData?.jsonText)
-        encoder.add(.masterVersion, masterVersion)
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        batch?.encode(to: &encoder)
-    }
 }
 
 /// Stages the deletion of a committed file.
@@ -57,9 +46,14 @@ public struct UploadDeletionRequest: RequestMessage {
     public typealias Response = StagingResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.uploadDeletion
-    public static let parameters = ParameterList(
-        required: [.fileUUID, .fileVersion, .masterVersion, .sharingGroupUUID], optional: UploadBatch.parameters,
-        debugOnly: [.actualDeletion], alwaysEncoded: UploadBatch.texts)
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.fileUUID, \.fileUUID),
+        .required(.fileVersion, \.fileVersion),
+        .required(.masterVersion, \.masterVersion),
+        .required(.sharingGroupUUID, \.sharingGroupUUID),
+        .flag(.actualDeletion, \.actualDeletion),
+        .batch(\.batch))
 
     /// The file.
     public let fileUUID: FileUUID
@@ -85,24 +79,6 @@ public struct UploadDeletionRequest: RequestMessage {
         self.sharingGroupUUID = sharingGroupUUID
         self.actualDeletion = actualDeletion
         self.batch = batch
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        fileUUID = try query.required(.fileUUID)
-        fileVersion = try query.required(.fileVersion)
-        masterVersion = try query.required(.masterVersion)
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-        actualDeletion = try query.optional(.actualDeletion) ?? false
-        batch = try UploadBatch(query)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.fileUUID, fileUUID)
-        encoder.add(.fileVersion, fileVersion)
-        encoder.add(.masterVersion, masterVersion)
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        if actualDeletion { encoder.add(.actualDeletion, true) }
-        batch?.encode(to: &encoder)
     }
 }
 
@@ -151,7 +127,7 @@ public struct GetUploadsRequest: RequestMessage {
     public typealias Response = GetUploadsResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.getUploads
-    public static let parameters = ParameterList(required: [.sharingGroupUUID])
+    public static let fields = QueryFields(Self.init, .groupAsUUID(\.sharingGroupUUID))
 
     /// The group; here it must be a well-formed UUID.
     public let sharingGroupUUID: SharingGroupUUID
@@ -159,14 +135,6 @@ public struct GetUploadsRequest: RequestMessage {
     /// Creates a request.
     public init(sharingGroupUUID: SharingGroupUUID) {
         self.sharingGroupUUID = sharingGroupUUID
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        sharingGroupUUID = try query.requiredGroupAsUUID()
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
     }
 }
 
@@ -196,7 +164,14 @@ public struct DiscardUploadsRequest: RequestMessage {
     public typealias Response = DiscardUploadsResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.discardUploads
-    public static let parameters = ParameterList(required: [.sharingGroupUUID], optional: [.fileUUIDs, .batchUUID])
+    public static let fields = QueryFields(
+        Self.init,
+        .groupAsUUID(\.sharingGroupUUID),
+        QueryField(
+            parameters: ParameterList(optional: [.fileUUIDs]),
+            decode: { query throws(RequestError) in try query.text(.fileUUIDs).map(files) },
+            encode: { $1.add(.fileUUIDs, $0.fileUUIDs.map { $0.map(\.rawValue).joined(separator: ",") }) }),
+        .optional(.batchUUID, \.batchUUID))
 
     /// The maximum number of files that one request may name.
     public static let maximumFiles = 1_000
@@ -215,12 +190,6 @@ public struct DiscardUploadsRequest: RequestMessage {
         self.batchUUID = batchUUID
     }
 
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        sharingGroupUUID = try query.requiredGroupAsUUID()
-        fileUUIDs = try query.text(.fileUUIDs).map { text throws(RequestError) in try Self.files(text) }
-        batchUUID = try query.optional(.batchUUID)
-    }
-
     private static func files(_ text: String) throws(RequestError) -> [FileUUID] {
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
         guard parts.count <= maximumFiles else { throw .outOfRange(.fileUUIDs, allowed: 1...Int64(maximumFiles)) }
@@ -230,12 +199,6 @@ public struct DiscardUploadsRequest: RequestMessage {
             files.append(file)
         }
         return files
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        encoder.add(.fileUUIDs, fileUUIDs.map { $0.map(\.rawValue).joined(separator: ",") })
-        encoder.add(.batchUUID, batchUUID)
     }
 }
 

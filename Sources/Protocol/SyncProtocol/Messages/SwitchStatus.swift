@@ -3,7 +3,10 @@ public struct GetAccountSwitchStatusRequest: RequestMessage {
     public typealias Response = GetAccountSwitchStatusResponse
     public typealias Access = SignedInAccess
     public static let endpoint = EndpointName.getAccountSwitchStatus
-    public static let parameters = ParameterList(optional: [.switchId, .cursor])
+    public static let fields = QueryFields(
+        Self.init,
+        .optional(.switchId, \.switchId),
+        .optional(.cursor, \.cursor))
 
     /// The switch; nil for the newest.
     public let switchId: AccountSwitchID?
@@ -15,20 +18,10 @@ public struct GetAccountSwitchStatusRequest: RequestMessage {
         self.switchId = switchId
         self.cursor = cursor
     }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        switchId = try query.optional(.switchId)
-        cursor = try query.optional(.cursor)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.switchId, switchId)
-        encoder.add(.cursor, cursor)
-    }
 }
 
 /// A position in the list of files that wait for their bytes; opaque to clients.
-public struct AccountSwitchCursor: QueryValue, Hashable, Codable {
+public struct AccountSwitchCursor: WireText, Hashable {
     /// The name of the value's form in error messages.
     public static let expectedForm = ExpectedForm.text
 
@@ -43,28 +36,15 @@ public struct AccountSwitchCursor: QueryValue, Hashable, Codable {
         self.file = file
     }
 
-    /// Parses the text of ``queryText``.
-    public init?(queryText: String) {
-        let parts = queryText.split(separator: ".", omittingEmptySubsequences: false)
+    /// Parses the text of ``rawValue``.
+    public init?(_ text: String) {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, let group = Int64(parts[0]), let file = FileUUID(String(parts[1])) else { return nil }
         self.init(group: group, file: file)
     }
 
     /// Number and file, with a dot in between.
-    public var queryText: String { "\(group).\(file.rawValue)" }
-
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        guard let cursor = AccountSwitchCursor(queryText: try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a cursor")
-        }
-        self = cursor
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(queryText)
-    }
+    public var rawValue: String { "\(group).\(file.rawValue)" }
 }
 
 /// The progress of a switch, and a page of the files that wait for their bytes.
@@ -155,19 +135,14 @@ public struct GetAccountSwitchStatusResponse: ResponseMessage {
             writer.field("accountEpoch", accountEpoch)
             writer.field("numberAwaiting", numberAwaiting)
             writer.field("numberDone", numberDone)
-            writer.field("nextCursor", text: nextCursor?.queryText)
-            writer.key("awaiting")
-            writer.array { writer in
-                for file in awaiting {
-                    writer.object { writer in
-                        writer.field("fileUUID", file.fileUUID)
-                        writer.field("sharingGroupUUID", file.sharingGroupUUID)
-                        writer.field("fileGroupUUID", file.fileGroupUUID)
-                        writer.field("fileVersion", file.fileVersion)
-                        writer.field("mimeType", text: file.mimeType.rawValue)
-                        writer.field("owningUserId", file.owningUserId)
-                    }
-                }
+            writer.field("nextCursor", text: nextCursor?.rawValue)
+            writer.field("awaiting", objects: awaiting) { file, writer in
+                writer.field("fileUUID", file.fileUUID)
+                writer.field("sharingGroupUUID", file.sharingGroupUUID)
+                writer.field("fileGroupUUID", file.fileGroupUUID)
+                writer.field("fileVersion", file.fileVersion)
+                writer.field("mimeType", text: file.mimeType.rawValue)
+                writer.field("owningUserId", file.owningUserId)
             }
             if let serverMove {
                 writer.key("serverMove")

@@ -4,7 +4,10 @@ public struct BeginAccountSwitchRequest: RequestMessage {
     public typealias Response = BeginAccountSwitchResponse
     public typealias Access = SignedInAccess
     public static let endpoint = EndpointName.beginAccountSwitch
-    public static let parameters = ParameterList(required: [.userAppId], optional: [.cloudFolderName])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.userAppId, \.userAppId),
+        .optionalText(.cloudFolderName, \.cloudFolderName, maximumCharacters: TextLimit.cloudFolderName))
 
     /// The identity that is to switch.
     public let userAppId: UserAppID
@@ -15,16 +18,6 @@ public struct BeginAccountSwitchRequest: RequestMessage {
     public init(userAppId: UserAppID, cloudFolderName: String? = nil) {
         self.userAppId = userAppId
         self.cloudFolderName = cloudFolderName
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        userAppId = try query.required(.userAppId)
-        cloudFolderName = try query.optionalText(.cloudFolderName, maximumCharacters: TextLimit.cloudFolderName)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.userAppId, userAppId)
-        encoder.add(.cloudFolderName, cloudFolderName)
     }
 }
 
@@ -101,14 +94,9 @@ public struct BeginAccountSwitchResponse: ResponseMessage {
             writer.field("reuploadRequired", reuploadRequired)
             writer.field("numberOfFiles", numberOfFiles)
             writer.field("approximateBytes", approximateBytes)
-            writer.key("hostedUsers")
-            writer.array { writer in
-                for user in hostedUsers {
-                    writer.object { writer in
-                        writer.field("userId", user.userId)
-                        writer.field("name", text: user.name)
-                    }
-                }
+            writer.field("hostedUsers", objects: hostedUsers) { user, writer in
+                writer.field("userId", user.userId)
+                writer.field("name", text: user.name)
             }
             writer.field("expiresAt", expiresAt)
         }
@@ -120,7 +108,11 @@ public struct ConfirmAccountSwitchRequest: RequestMessage {
     public typealias Response = ConfirmAccountSwitchResponse
     public typealias Access = SignedInAccess
     public static let endpoint = EndpointName.confirmAccountSwitch
-    public static let parameters = ParameterList(required: [.switchId, .expectedEpoch], optional: [.moveContents])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.switchId, \.switchId),
+        .required(.expectedEpoch, \.expectedEpoch),
+        .flag(.moveContents, \.moveContents))
 
     /// The switch.
     public let switchId: AccountSwitchID
@@ -134,18 +126,6 @@ public struct ConfirmAccountSwitchRequest: RequestMessage {
         self.switchId = switchId
         self.expectedEpoch = expectedEpoch
         self.moveContents = moveContents
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        switchId = try query.required(.switchId)
-        expectedEpoch = try query.required(.expectedEpoch)
-        moveContents = try query.optional(.moveContents) ?? false
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.switchId, switchId)
-        encoder.add(.expectedEpoch, expectedEpoch)
-        if moveContents { encoder.add(.moveContents, true) }
     }
 }
 
@@ -179,7 +159,10 @@ public struct FinishAccountSwitchRequest: RequestMessage {
     public typealias Response = FinishAccountSwitchResponse
     public typealias Access = UserAccess
     public static let endpoint = EndpointName.finishAccountSwitch
-    public static let parameters = ParameterList(required: [.switchId], optional: [.missing])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.switchId, \.switchId),
+        .optional(.missing, \.missing, default: .keepGone))
 
     /// The switch.
     public let switchId: AccountSwitchID
@@ -190,16 +173,6 @@ public struct FinishAccountSwitchRequest: RequestMessage {
     public init(switchId: AccountSwitchID, missing: MissingFiles = .keepGone) {
         self.switchId = switchId
         self.missing = missing
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        switchId = try query.required(.switchId)
-        missing = try query.optional(.missing) ?? .keepGone
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.switchId, switchId)
-        encoder.add(.missing, missing)
     }
 }
 
@@ -236,7 +209,7 @@ public struct CancelAccountSwitchRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = SignedInAccess
     public static let endpoint = EndpointName.cancelAccountSwitch
-    public static let parameters = ParameterList(required: [.switchId])
+    public static let fields = QueryFields(Self.init, .required(.switchId, \.switchId))
 
     /// The switch.
     public let switchId: AccountSwitchID
@@ -244,14 +217,6 @@ public struct CancelAccountSwitchRequest: RequestMessage {
     /// Creates a request.
     public init(switchId: AccountSwitchID) {
         self.switchId = switchId
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        switchId = try query.required(.switchId)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.switchId, switchId)
     }
 }
 
@@ -262,7 +227,7 @@ public struct UndoAccountSwitchRequest: RequestMessage {
     public typealias Response = UndoAccountSwitchResponse
     public typealias Access = SignedInAccess
     public static let endpoint = EndpointName.undoAccountSwitch
-    public static let parameters = ParameterList(required: [.userAppId])
+    public static let fields = QueryFields(Self.init, .required(.userAppId, \.userAppId))
 
     /// The identity.
     public let userAppId: UserAppID
@@ -270,14 +235,6 @@ public struct UndoAccountSwitchRequest: RequestMessage {
     /// Creates a request.
     public init(userAppId: UserAppID) {
         self.userAppId = userAppId
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        userAppId = try query.required(.userAppId)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.userAppId, userAppId)
     }
 }
 

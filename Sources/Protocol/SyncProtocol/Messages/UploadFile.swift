@@ -3,15 +3,23 @@ public struct UploadFileRequest: RequestMessage {
     public typealias Response = UploadFileResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.uploadFile
-    public static let parameters = list(adding: [])
-
-    /// The parameters of a request with additional ones.
-    static func list(adding optional: [ParameterName]) -> ParameterList {
-        ParameterList(
-            required: [.fileUUID, .sharingGroupUUID, .mimeType, .fileVersion, .masterVersion, .checkSum],
-            optional: [.fileGroupUUID, .appMetaData, .undeleteServerFile] + UploadBatch.parameters + optional,
-            alwaysEncoded: UploadBatch.texts)
-    }
+    public static let fields = QueryFields(
+        { metadata, file, group, type, fileVersion, masterVersion, checkSum, fileGroup, undelete, batch in
+            Self(
+                fileUUID: file, sharingGroupUUID: group, mimeType: type, fileVersion: fileVersion,
+                masterVersion: masterVersion, checkSum: checkSum, fileGroupUUID: fileGroup, appMetaData: metadata,
+                undeleteServerFile: undelete, batch: batch)
+        },
+        .appMetaData(\.appMetaData),
+        .required(.fileUUID, \.fileUUID),
+        .groupAsUUID(\.sharingGroupUUID),
+        .required(.mimeType, \.mimeType),
+        .required(.fileVersion, \.fileVersion),
+        .required(.masterVersion, \.masterVersion),
+        .required(.checkSum, \.checkSum),
+        .optional(.fileGroupUUID, \.fileGroupUUID),
+        .flag(.undeleteServerFile, \.undeleteServerFile),
+        .batch(\.batch))
 
     /// The file.
     public let fileUUID: FileUUID
@@ -50,33 +58,6 @@ public struct UploadFileRequest: RequestMessage {
         self.appMetaData = appMetaData
         self.undeleteServerFile = undeleteServerFile
         self.batch = batch
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        // Decoded first: malformed metadata swallow the following parameters, which then seem to be missing.
-        appMetaData = try query.optionalAppMetaData()
-        fileUUID = try query.required(.fileUUID)
-        sharingGroupUUID = try query.requiredGroupAsUUID()
-        mimeType = try query.required(.mimeType)
-        fileVersion = try query.required(.fileVersion)
-        masterVersion = try query.required(.masterVersion)
-        checkSum = try query.required(.checkSum)
-        fileGroupUUID = try query.optional(.fileGroupUUID)
-        undeleteServerFile = try query.optional(.undeleteServerFile) ?? false
-        batch = try UploadBatch(query)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.fileUUID, fileUUID)
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        encoder.add(.mimeType, mimeType)
-        encoder.add(.fileVersion, fileVersion)
-        encoder.add(.masterVersion, masterVersion)
-        encoder.add(.checkSum, checkSum)
-        encoder.add(.fileGroupUUID, fileGroupUUID)
-        encoder.add(.appMetaData, appMetaData?.jsonText)
-        if undeleteServerFile { encoder.add(.undeleteServerFile, true) }
-        batch?.encode(to: &encoder)
     }
 }
 

@@ -3,7 +3,7 @@ public struct CheckCredsRequest: RequestMessage {
     public typealias Response = UserIDResponse
     public typealias Access = UserAccess
     public static let endpoint = EndpointName.checkCreds
-    public static let parameters = ParameterList(optional: [.reportIdentity])
+    public static let fields = QueryFields(Self.init, .flag(.reportIdentity, \.reportIdentity))
 
     /// Whether the reply is to contain the ``AccountIdentity``.
     public let reportIdentity: Bool
@@ -12,14 +12,6 @@ public struct CheckCredsRequest: RequestMessage {
     public init(reportIdentity: Bool = false) {
         self.reportIdentity = reportIdentity
     }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        reportIdentity = try query.optional(.reportIdentity) ?? false
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        if reportIdentity { encoder.add(.reportIdentity, true) }
-    }
 }
 
 /// Checks whether a third-party token is valid; debug builds only.
@@ -27,14 +19,10 @@ public struct CheckPrimaryCredsRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = SignedInAccess
     public static let endpoint = EndpointName.checkPrimaryCreds
-    public static let parameters = ParameterList()
+    public static let fields = QueryFields(Self.init)
 
     /// A request has no parameters.
     public init() {}
-
-    public init(_ query: DecodedQuery) throws(RequestError) {}
-
-    public func encode(to encoder: inout QueryEncoder) {}
 }
 
 /// Creates a user of an owning account type, and the user's first sharing group.
@@ -42,8 +30,13 @@ public struct AddUserRequest: RequestMessage {
     public typealias Response = UserIDResponse
     public typealias Access = SignedInAccess
     public static let endpoint = EndpointName.addUser
-    public static let parameters = ParameterList(
-        required: [.sharingGroupUUID], optional: [.acceptRetired, .cloudFolderName, .reportIdentity, .sharingGroupName])
+    public static let fields = QueryFields(
+        Self.init,
+        .required(.sharingGroupUUID, \.sharingGroupUUID),
+        .optionalText(.sharingGroupName, \.sharingGroupName, maximumCharacters: TextLimit.sharingGroupName),
+        .optionalText(.cloudFolderName, \.cloudFolderName, maximumCharacters: TextLimit.cloudFolderName),
+        .flag(.reportIdentity, \.reportIdentity),
+        .flag(.acceptRetired, \.acceptRetired))
 
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
@@ -67,23 +60,6 @@ public struct AddUserRequest: RequestMessage {
         self.reportIdentity = reportIdentity
         self.acceptRetired = acceptRetired
     }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        sharingGroupUUID = try query.required(.sharingGroupUUID)
-        sharingGroupName = try query.optionalText(
-            .sharingGroupName, maximumCharacters: TextLimit.sharingGroupName)
-        cloudFolderName = try query.optionalText(.cloudFolderName, maximumCharacters: TextLimit.cloudFolderName)
-        reportIdentity = try query.optional(.reportIdentity) ?? false
-        acceptRetired = try query.optional(.acceptRetired) ?? false
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.sharingGroupUUID, sharingGroupUUID)
-        encoder.add(.sharingGroupName, sharingGroupName)
-        encoder.add(.cloudFolderName, cloudFolderName)
-        if reportIdentity { encoder.add(.reportIdentity, true) }
-        if acceptRetired { encoder.add(.acceptRetired, true) }
-    }
 }
 
 /// Removes the caller from the server. Files in the caller's cloud storage are kept.
@@ -91,14 +67,10 @@ public struct RemoveUserRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = UserAccess
     public static let endpoint = EndpointName.removeUser
-    public static let parameters = ParameterList()
+    public static let fields = QueryFields(Self.init)
 
     /// A request has no parameters.
     public init() {}
-
-    public init(_ query: DecodedQuery) throws(RequestError) {}
-
-    public func encode(to encoder: inout QueryEncoder) {}
 }
 
 /// Contains the caller's user id; the response to CheckCreds and AddUser.
@@ -138,14 +110,10 @@ public struct AppleNotificationsRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = AnyoneAccess
     public static let endpoint = EndpointName.appleNotifications
-    public static let parameters = ParameterList()
+    public static let fields = QueryFields(Self.init)
 
     /// A request has no parameters.
     public init() {}
-
-    public init(_ query: DecodedQuery) throws(RequestError) {}
-
-    public func encode(to encoder: inout QueryEncoder) {}
 }
 
 /// The identity above a user's account, as replies report it to clients that request it.
@@ -215,15 +183,10 @@ public struct AccountIdentity: Sendable, Hashable, Decodable {
         writer.field("accountEpoch", accountEpoch)
         writer.field("deviceGrant", text: deviceGrant?.secret)
         guard !newerGrants.isEmpty else { return }
-        writer.key("newerGrants")
-        writer.array { writer in
-            for grant in newerGrants {
-                writer.object { writer in
-                    writer.field("grantDeviceUUID", grant.grantDeviceUUID)
-                    writer.field("issuedAt", grant.issuedAt)
-                    writer.field("usableFrom", grant.usableFrom)
-                }
-            }
+        writer.field("newerGrants", objects: newerGrants) { grant, writer in
+            writer.field("grantDeviceUUID", grant.grantDeviceUUID)
+            writer.field("issuedAt", grant.issuedAt)
+            writer.field("usableFrom", grant.usableFrom)
         }
     }
 }
@@ -256,7 +219,7 @@ public struct RevokeDeviceGrantsRequest: RequestMessage {
     public typealias Response = RevokeDeviceGrantsResponse
     public typealias Access = UserAccess
     public static let endpoint = EndpointName.revokeDeviceGrants
-    public static let parameters = ParameterList(optional: [.grantDeviceUUID])
+    public static let fields = QueryFields(Self.init, .optional(.grantDeviceUUID, \.grantDeviceUUID))
 
     /// The device; nil for all except the calling one.
     public let grantDeviceUUID: DeviceUUID?
@@ -265,14 +228,6 @@ public struct RevokeDeviceGrantsRequest: RequestMessage {
     public init(grantDeviceUUID: DeviceUUID? = nil) {
         self.grantDeviceUUID = grantDeviceUUID
     }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        grantDeviceUUID = try query.optional(.grantDeviceUUID)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.grantDeviceUUID, grantDeviceUUID)
-    }
 }
 
 /// Registers the caller's device for push notifications.
@@ -280,9 +235,12 @@ public struct RegisterPushNotificationTokenRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = UserAccess
     public static let endpoint = EndpointName.registerPushNotificationToken
-    public static let parameters = ParameterList(
-        required: [.pushNotificationToken],
-        optional: [.pushNotificationEnvironment, .pushNotificationKind])
+    public static let fields = QueryFields(
+        Self.init,
+        .requiredText(
+            .pushNotificationToken, \.pushNotificationToken, maximumCharacters: TextLimit.pushNotificationToken),
+        .optional(.pushNotificationKind, \.pushNotificationKind),
+        .optional(.pushNotificationEnvironment, \.pushNotificationEnvironment))
 
     /// The device's token at its push service, at most 4,096 characters.
     public let pushNotificationToken: String
@@ -299,19 +257,6 @@ public struct RegisterPushNotificationTokenRequest: RequestMessage {
         self.pushNotificationToken = pushNotificationToken
         self.pushNotificationKind = pushNotificationKind
         self.pushNotificationEnvironment = pushNotificationEnvironment
-    }
-
-    public init(_ query: DecodedQuery) throws(RequestError) {
-        pushNotificationToken = try query.requiredText(
-            .pushNotificationToken, maximumCharacters: TextLimit.pushNotificationToken)
-        pushNotificationKind = try query.optional(.pushNotificationKind)
-        pushNotificationEnvironment = try query.optional(.pushNotificationEnvironment)
-    }
-
-    public func encode(to encoder: inout QueryEncoder) {
-        encoder.add(.pushNotificationToken, pushNotificationToken)
-        encoder.add(.pushNotificationKind, pushNotificationKind)
-        encoder.add(.pushNotificationEnvironment, pushNotificationEnvironment)
     }
 }
 

@@ -16,21 +16,26 @@ public struct ParameterList: Sendable {
 
     /// Creates a list of parameters.
     ///
-    /// `debugOnly` lists parameters that have an effect at most in debug builds; without being listed, they would be
-    /// treated as text. `alwaysEncoded` lists texts that deployed clients do not send to this endpoint: clients that
-    /// send them encode a `&` in the text, so that none needs to be recovered.
+    /// `alwaysEncoded` lists texts that deployed clients do not send to this endpoint: clients that send them encode a
+    /// `&` in the text, so that none needs to be recovered.
     public init(
-        required: [ParameterName] = [], optional: [ParameterName] = [], debugOnly: [ParameterName] = [],
-        alwaysEncoded: [ParameterName] = []
+        required: [ParameterName] = [], optional: [ParameterName] = [], alwaysEncoded: [ParameterName] = []
     ) {
-        let names = (required + optional + debugOnly + alwaysEncoded).sorted()
-        precondition(Set(names).count == names.count, "a parameter is listed twice")
-        entries = names.map { name in
-            Entry(
-                name: name, bytes: Array(name.rawValue.utf8), isRequired: required.contains(name),
-                isFreeText: name.isFreeText && !alwaysEncoded.contains(name))
-        }
+        self.init(
+            (required + optional + alwaysEncoded).map { name in
+                Entry(
+                    name: name, bytes: Array(name.rawValue.utf8), isRequired: required.contains(name),
+                    isFreeText: name.isFreeText && !alwaysEncoded.contains(name))
+            })
+    }
+
+    /// All parameters of several lists.
+    init(combining lists: [ParameterList]) { self.init(lists.flatMap(\.entries)) }
+
+    private init(_ unsorted: [Entry]) {
+        entries = unsorted.sorted { $0.name < $1.name }
         hasFreeText = entries.contains(where: \.isFreeText)
+        precondition(Set(names).count == entries.count, "a parameter is listed twice")
         precondition(!hasFreeText || !names.contains(.appMetaData), "recovery of & supports either text or metadata")
     }
 

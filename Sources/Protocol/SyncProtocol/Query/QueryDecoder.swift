@@ -125,28 +125,6 @@ public struct DecodedQuery: Sendable {
         }
         return text
     }
-
-    /// Required free text of at most `maximumCharacters` Unicode scalars.
-    /// - Throws: ``RequestError/missing(_:)``, ``RequestError/tooLong(_:maximumCharacters:)``.
-    public func requiredText(_ name: ParameterName, maximumCharacters: Int) throws(RequestError) -> String {
-        guard let text = try optionalText(name, maximumCharacters: maximumCharacters) else { throw .missing(name) }
-        return text
-    }
-
-    /// A required sharing group, which must be a hyphenated UUID, not just any text.
-    /// - Throws: ``RequestError/missing(_:)``, ``RequestError/malformed(_:expected:)``.
-    public func requiredGroupAsUUID() throws(RequestError) -> SharingGroupUUID {
-        let group: SharingGroupUUID = try required(.sharingGroupUUID)
-        guard group.isWellFormedUUID else { throw .malformed(.sharingGroupUUID, expected: .uuid) }
-        return group
-    }
-
-    /// App metadata that may be omitted.
-    /// - Throws: ``RequestError/malformed(_:expected:)``, ``RequestError/tooLarge(_:maximumBytes:)``.
-    public func optionalAppMetaData() throws(RequestError) -> AppMetaData? {
-        guard let text = text(.appMetaData) else { return nil }
-        return try AppMetaData(jsonText: text)
-    }
 }
 
 /// The text between two `&` of a query.

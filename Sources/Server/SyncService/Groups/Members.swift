@@ -31,9 +31,7 @@ struct UpdateSharingGroupMemberEndpoint: Endpoint {
     func respond(
         to request: UpdateSharingGroupMemberRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {
-        let change = GroupChange(
-            group: request.sharingGroupUUID, masterVersion: request.masterVersion, caller: caller, context: context)
-        let response = try change.make { session, member, _ in
+        try caller.change(request, in: context) { session, member, _ in
             let members = try session.members(of: member.groupID)
             try members.check(request.userID, isSpareIfLosingAdmin: request.permission < .admin)
             try session.setPermission(request.permission, of: request.userID, in: member.groupID)
@@ -42,11 +40,10 @@ struct UpdateSharingGroupMemberEndpoint: Endpoint {
                 try session.removeInvitations(by: request.userID, to: member.groupID)
             }
         }
-        return .json(response)
     }
 }
 
-extension UpdateSharingGroupMemberRequest: ServedRequest {
+extension UpdateSharingGroupMemberRequest: GroupChange {
     typealias Handler = UpdateSharingGroupMemberEndpoint
 }
 
@@ -58,18 +55,15 @@ struct RemoveSharingGroupMemberEndpoint: Endpoint {
     func respond(
         to request: RemoveSharingGroupMemberRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {
-        let change = GroupChange(
-            group: request.sharingGroupUUID, masterVersion: request.masterVersion, caller: caller, context: context)
-        let response = try change.make { session, member, version in
+        try caller.change(request, in: context) { session, member, version in
             let members = try session.members(of: member.groupID)
             try members.check(request.userID, isSpareIfLosingAdmin: true)
             try session.removeMember(request.userID, from: member.groupID, as: version, at: context.now)
         }
-        return .json(response)
     }
 }
 
-extension RemoveSharingGroupMemberRequest: ServedRequest {
+extension RemoveSharingGroupMemberRequest: GroupChange {
     typealias Handler = RemoveSharingGroupMemberEndpoint
 }
 
@@ -80,17 +74,13 @@ struct RemoveUserFromSharingGroupEndpoint: Endpoint {
     func respond(
         to request: RemoveUserFromSharingGroupRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {
-        let change = GroupChange(
-            group: request.sharingGroupUUID, masterVersion: request.masterVersion, caller: caller, context: context)
-        let response = try change.make { session, member, version in
-            try session.removeMember(
-                member.userID, from: member.groupID, as: version, at: context.now)
+        try caller.change(request, in: context) { session, member, version in
+            try session.removeMember(member.userID, from: member.groupID, as: version, at: context.now)
         }
-        return .json(response)
     }
 }
 
-extension RemoveUserFromSharingGroupRequest: ServedRequest {
+extension RemoveUserFromSharingGroupRequest: GroupChange {
     typealias Handler = RemoveUserFromSharingGroupEndpoint
 }
 

@@ -42,16 +42,13 @@ struct UpdateSharingGroupEndpoint: Endpoint {
     func respond(
         to request: UpdateSharingGroupRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {
-        let change = GroupChange(
-            group: request.sharingGroupUUID, masterVersion: request.masterVersion, caller: caller, context: context)
-        let response = try change.make(isRenaming: true) { session, member, _ in
+        try caller.change(request, in: context, isRenaming: true) { session, member, _ in
             try session.rename(member.groupID, to: request.sharingGroupName)
         }
-        return .json(response)
     }
 }
 
-extension UpdateSharingGroupRequest: ServedRequest {
+extension UpdateSharingGroupRequest: GroupChange {
     typealias Handler = UpdateSharingGroupEndpoint
 }
 
@@ -62,49 +59,49 @@ struct RemoveSharingGroupEndpoint: Endpoint {
     func respond(
         to request: RemoveSharingGroupRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {
-        let change = GroupChange(
-            group: request.sharingGroupUUID, masterVersion: request.masterVersion, caller: caller, context: context)
-        let response = try change.make { session, member, version in
+        try caller.change(request, in: context) { session, member, version in
             try session.endGroup(member.groupID, as: version, at: context.now)
         }
-        return .json(response)
     }
 }
 
-extension RemoveSharingGroupRequest: ServedRequest {
+extension RemoveSharingGroupRequest: GroupChange {
     typealias Handler = RemoveSharingGroupEndpoint
 }
 
-/// A change to a sharing group itself, under the rules common to all such changes.
-///
-/// Comparing and advancing the version and the change itself are one transaction: of two changes from the same master
-/// version one succeeds, and the other gets the current version. A repeated request is therefore stale, or its caller
-/// is no longer a member.
-struct GroupChange {
-    let group: SharingGroupUUID
-    let masterVersion: MasterVersion
-    let caller: GroupCaller
-    let context: RequestContext
+/// A request to change a sharing group itself.
+protocol GroupChange: ServedRequest where Response == MasterVersionCheckedResponse {
+    var sharingGroupUUID: SharingGroupUUID { get }
+    var masterVersion: MasterVersion { get }
+}
 
-    /// Advances the master version and runs `body` with the new version; schedules owners' index pages.
+extension GroupCaller {
+    /// Changes a sharing group: advances the master version, runs `body` with the new version, and schedules owners'
+    /// index pages.
+    ///
+    /// Comparing and advancing the version and the change itself are one transaction: of two changes from the same
+    /// master version one succeeds, and the other gets the current version. A repeated request is therefore stale, or
+    /// its caller is no longer a member.
     /// - Parameter isRenaming: whether `body` changes the group's name.
     /// - Throws: ``ErrorCode/notAMember``, ``ErrorCode/permissionTooLow``, ``StoreError``.
-    func make(
-        isRenaming: Bool = false, _ body: (inout StoreSession, Member, MasterVersion) throws -> Void
-    ) throws -> MasterVersionCheckedResponse {
-        try context.store.transaction { session in
-            let read = try caller.member(of: group, using: &session)
-            switch try session.advanceMasterVersion(of: read.groupID, from: masterVersion) {
+    func change(
+        _ request: some GroupChange, in context: RequestContext, isRenaming: Bool = false,
+        _ body: (inout StoreSession, Member, MasterVersion) throws -> Void
+    ) throws -> EndpointReply {
+        let response: MasterVersionCheckedResponse = try context.store.transaction { session in
+            let read = try member(of: request.sharingGroupUUID, using: &session)
+            switch try session.advanceMasterVersion(of: read.groupID, from: request.masterVersion) {
             case .stale(let current):
-                _ = try caller.member(read, lockedAt: current, using: &session)
+                _ = try member(read, lockedAt: current, using: &session)
                 return .stale(current: current)
             case .advanced(let version):
-                let member = try caller.member(read, lockedAt: masterVersion, using: &session)
+                let member = try member(read, lockedAt: request.masterVersion, using: &session)
                 try body(&session, member, version)
                 try context.scheduleIndexPages(
                     ofChangesIn: member.groupID, as: version, isRenamed: isRenaming, using: &session)
                 return .accepted
             }
         }
+        return .json(response)
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTransport
 import Operations
 import Providers
+import SyncProtocol
 import TestSupport
 import Testing
 
