@@ -152,6 +152,7 @@ struct MigrationTests {
         var runner = try MigrationRunner(settings, leaseOwner: "me")
         _ = try runner.migrate(through: 22)
         let earlier = try schema()
+        let expected = Schema(of: [MigrationRunner.bookkeeping] + Migration.all.prefix(23).map(\.sql))
         // The default of MariaDB 11.8 if no collation is named.
         for (name, column) in earlier.columns where column.collation == "utf8mb4_general_ci" {
             let parts = name.split(separator: ".")
@@ -162,14 +163,14 @@ struct MigrationTests {
                 CHARACTER SET utf8mb4 COLLATE utf8mb4_uca1400_ai_ci \(null)
                 """)
         }
-        #expect(Schema.expected.differences(in: earlier).count > 20)
-        #expect(Schema.expected.differences(in: try schema()).count > 40)
+        #expect(expected.differences(in: earlier).count > 20)
+        #expect(expected.differences(in: try schema()).count > 40)
 
         #expect(try runner.migrate(through: 23) == ["collations"])
-        #expect(Schema.expected.differences(in: try schema()) == [])
+        #expect(expected.differences(in: try schema()) == [])
         try execute("DELETE FROM schema_migrations WHERE version = 23")
         #expect(try runner.migrate(through: 23) == ["collations"])
-        #expect(Schema.expected.differences(in: try schema()) == [])
+        #expect(expected.differences(in: try schema()) == [])
     }
 
     @Test("No statement copies a large table, if the schema is that of MariaDB 10.11")
