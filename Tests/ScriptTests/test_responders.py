@@ -124,7 +124,7 @@ class ResponderTests(unittest.TestCase):
 
         self.eventually(lambda: "failures 3" in self.read_pids_file())
 
-        self.assertIn("again in 0.4 s", self.log())
+        self.assertIn("restart in 0.4 s", self.log())
 
     def log(self) -> str:
         path = self.folder / "log"
