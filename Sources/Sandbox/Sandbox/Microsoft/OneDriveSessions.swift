@@ -108,7 +108,9 @@ struct OneDriveSessions {
         guard bytes.count < Self.largestFragment else {
             throw broken(request, "fragment-size", "A fragment must have less than 60 MiB.")
         }
-        guard session.bytes.begin() else { throw GraphError(409, "conflict", "Another request is sending to this session.") }
+        guard session.bytes.begin() else {
+            throw GraphError(409, "conflict", "Another request is sending to this session.")
+        }
         defer { session.bytes.end() }
         let stored = session.bytes.stored
         guard bytes.lowerBound == stored else {
