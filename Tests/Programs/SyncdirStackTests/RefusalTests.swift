@@ -155,7 +155,7 @@ extension SyncdirTests {
                 #expect(command.status == 1, "\(command.output)")
                 #expect(
                     command.output.contains(
-                        "not synchronized: of-ada.txt (18 bytes: the storage of the member who hosts"),
+                        "not synchronized: of-ada.txt (18 bytes: the server has lost access to the storage of the "),
                     "\(command.output)")
                 #expect(command.output.contains("ask that member to sign in again"), "\(command.output)")
                 #expect(!command.output.contains("of-bob.txt ("), "\(command.output)")
