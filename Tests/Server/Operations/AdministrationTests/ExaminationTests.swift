@@ -185,7 +185,7 @@ struct ExaminationTests {
         withExtendedLifetime(first) {}
         #expect(refused == .ofAccount(option: "MAX_USER_CONNECTIONS 0"))
         let diagnosis = ConnectionsCheck.limited(few, "MAX_USER_CONNECTIONS 0")
-        #expect(diagnosis.finding.hasSuffix("few gets no more connections (max_user_connections)"))
+        #expect(diagnosis.finding.hasSuffix("few has reached its limit of connections (max_user_connections)"))
         #expect(
             diagnosis.fix?.hasPrefix("mariadb -e \"ALTER USER 'few'@'localhost' WITH MAX_USER_CONNECTIONS 0\"") == true)
     }
