@@ -10,7 +10,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FILES = ["scripts/release", "VERSION", "debian/changelog", "docs/openapi.json",
-         "Sources/Server/Configuration/ServerRelease.swift", "Sources/Programs/syncdir/Syncdir.swift"]
+         "Sources/Server/Configuration/ServerRelease.swift", "Sources/Programs/syncdir/Syncdir.swift",
+         "Sources/Client/SyncClient/Documentation.docc/GettingStarted.md"]
 CHANGELOG = "# Changelog\n\nIntroduction.\n\n## Unreleased\n\n### Added\n\n- Something.\n"
 
 
@@ -93,7 +94,7 @@ class ReleaseTests(unittest.TestCase):
         self.write("VERSION", f"{self.next}\n")
         done = self.call("--check")
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(len(re.findall(rf"states {self.first}; VERSION states {self.next}", done.stderr)), 4)
+        self.assertEqual(len(re.findall(rf"states {self.first}; VERSION states {self.next}", done.stderr)), 5)
         self.assert_refused(self.next, f"debian/changelog states {self.first}")
 
     def test_dry_run_changes_nothing(self) -> None:
