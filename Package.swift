@@ -2,15 +2,19 @@
 
 import PackageDescription
 
-/// Settings of every target: the compiler reports all detectable mistakes as errors.
-let strict: [SwiftSetting] = [
-    .swiftLanguageMode(.v6),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-    .strictMemorySafety(),
-    .treatAllWarnings(as: .error),
-]
+/// Set by our own scripts. In an app's build, a warning of a newer compiler must not be an error; and Swift Build passes
+/// `-suppress-warnings` for dependencies, which the compiler does not accept together with `-warnings-as-errors`.
+let warningsAreErrors = Context.environment["SYNCSERVER_WARNINGS_ARE_ERRORS"] == "1"
+
+/// Settings of every target: the compiler reports all detectable mistakes.
+let strict: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .strictMemorySafety(),
+    ] + (warningsAreErrors ? [.treatAllWarnings(as: .error)] : [])
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")

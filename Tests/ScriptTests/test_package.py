@@ -1,11 +1,13 @@
 """Package.swift is the module map: each target declares exactly the modules that it imports.
 
-SwiftPM allows a module to import undeclared ones if another target happened to build them before.
+SwiftPM allows a module to import undeclared ones if another target happened to build them before. An app's build gets
+no settings that SwiftPM refuses, or that could make it fail; all our own builds get the same settings.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
 
 import json
+import os
 import re
 import subprocess
 import unittest
@@ -13,6 +15,17 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 IMPORT = re.compile(r"^[ \t]*(?:@testable )?(?:public |package |internal )?import (\w+)", re.MULTILINE)
+
+
+BUILD = re.compile(r'^ *(?:exec |\w+=\S+ )*swift (?:build|test) |"swift", "(?:build|test)"', re.MULTILINE)
+STRICT = "SYNCSERVER_WARNINGS_ARE_ERRORS"
+
+
+def described(**variables: str) -> dict:
+    environment = {name: value for name, value in os.environ.items() if name != STRICT}
+    return json.loads(subprocess.run(
+        ["swift", "package", "dump-package"], cwd=REPOSITORY, env={**environment, **variables}, capture_output=True,
+        text=True, check=True).stdout)
 
 
 def declared(target: dict) -> set[str]:
@@ -27,9 +40,7 @@ def imported(target: dict) -> set[str]:
 
 class ModuleMapTests(unittest.TestCase):
     def setUp(self) -> None:
-        described = subprocess.run(
-            ["swift", "package", "dump-package"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
-        self.targets = [target for target in json.loads(described)["targets"] if target["type"] != "system"]
+        self.targets = [target for target in described()["targets"] if target["type"] != "system"]
         self.programs = {target["name"] for target in self.targets if target["type"] == "executable"}
 
     def test_imports_are_declared(self) -> None:
@@ -52,6 +63,29 @@ class ModuleMapTests(unittest.TestCase):
             if target["type"] != "test" and target["name"] not in below_tests:
                 with self.subTest(target["name"]):
                     self.assertEqual(declared(target) & below_tests, set())
+
+
+class SettingsTests(unittest.TestCase):
+    def kinds(self, **variables: str) -> list[set[str]]:
+        """The kinds of settings of each target with any."""
+        targets = [target for target in described(**variables)["targets"] if target["settings"]]
+        return [{kind for setting in target["settings"] for kind in setting["kind"]} for target in targets]
+
+    def test_apps_get_no_settings_that_hinder_them(self) -> None:
+        for kinds in self.kinds():
+            self.assertLessEqual(
+                kinds, {"swiftLanguageMode", "enableUpcomingFeature", "strictMemorySafety"})
+
+    def test_warnings_are_errors_in_scripts(self) -> None:
+        """All scripts that build set the variable, so that none compiles everything again after another one."""
+        for kinds in self.kinds(**{STRICT: "1"}):
+            self.assertIn("treatAllWarnings", kinds)
+        names = subprocess.run(["git", "ls-files", "scripts", "bench", ".ci"], cwd=REPOSITORY, capture_output=True,
+                               text=True, check=True).stdout.split()
+        texts = {name: (REPOSITORY / name).read_text(encoding="utf-8", errors="ignore") for name in names}
+        builders = {name for name, text in texts.items() if BUILD.search(text)}
+        self.assertLessEqual({"scripts/build", "scripts/judges", "scripts/sanitize", "scripts/test"}, builders)
+        self.assertEqual([name for name in sorted(builders) if STRICT not in texts[name]], [])
 
 
 if __name__ == "__main__":

@@ -46,8 +46,9 @@ def write_tree(faults: list[Fault], tree: Path = TREE) -> None:
 def build() -> Path:
     """The folder with programs and tests; throws if the sources do not compile."""
     command = ["swift", "build", "--package-path", str(TREE), "--scratch-path", str(FOLDER / "build")]
+    environment = {**os.environ, "SYNCSERVER_WARNINGS_ARE_ERRORS": "1"}  # see Package.swift
     with open(FOLDER / "build.log", "wb") as log:
-        subprocess.run([*command, "--build-tests"], check=True, stdout=log, stderr=log)
+        subprocess.run([*command, "--build-tests"], check=True, stdout=log, stderr=log, env=environment)
     shown = subprocess.run([*command, "--show-bin-path"], check=True, stdout=subprocess.PIPE, text=True)
     return Path(shown.stdout.strip())
 
