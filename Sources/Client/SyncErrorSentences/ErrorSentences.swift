@@ -212,6 +212,7 @@ public struct ErrorSentences: Sendable {
         case .signInRequired: "you must sign in to the account again: \(remedies.signIn)"
         case .misconfigured: "the provider refuses this program; its registration must be corrected"
         case .storageFailed: "the credentials cannot be read or written; check their file and the disk"
+        case .storageLocked: "the credentials cannot be read until the device is unlocked; unlock it, then try again"
         case .storageInsecure: "others can access the file with the credentials; remove their permissions"
         case .failed: "the sign-in failed; try again: \(remedies.signIn)"
         default: nil
