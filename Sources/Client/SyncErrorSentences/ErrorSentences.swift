@@ -119,6 +119,7 @@ public struct ErrorSentences: Sendable {
         case .syncIsOperating: "this is not possible while files are being synchronized; try again afterwards"
         case .appMetaDataUploadUndeletionAttempt: "the file is deleted; only uploading its contents can restore it"
         case .closed: "the program is ending; start it again"
+        case .suspended: "the program is in the background; bring it to the front, then try again"
         case .storeInUse: "another process is using this directory or account; end that process, or wait for it"
         case .notSupported: "the server is too old for this; ask its operator to update it"
         // The world.
