@@ -65,6 +65,45 @@ public struct AccountCredentials: Sendable, Hashable, Codable {
         self.accountDetails = accountDetails
     }
 
+    /// Google's tokens, as returned by Google's own library (GoogleSignIn).
+    /// - Parameters:
+    ///   - serverAuthCode: Requires the server's client id in the library's configuration, and the scope
+    ///     `https://www.googleapis.com/auth/drive.file`. Nil at later sign-ins, when the server has it already.
+    ///   - person: Identified by `userID`.
+    public static func google(
+        accessToken: String, serverAuthCode: String?, expires: Date? = nil, person: Person
+    ) -> AccountCredentials {
+        AccountCredentials(
+            accountType: .google, person: person, accessToken: accessToken, expires: expires,
+            serverGrant: serverAuthCode.map { ServerGrant(code: $0) })
+    }
+
+    /// A Dropbox access token, as returned by Dropbox's own library (SwiftyDropbox).
+    /// - Parameters:
+    ///   - serverGrant: A code for the server, requested with `token_access_type=offline`. Nil: the server uses the
+    ///     access token until it expires, if its operator permits that.
+    ///   - person: Identified by the account id, `dbid:…`.
+    public static func dropbox(
+        accessToken: String, serverGrant: ServerGrant?, expires: Date? = nil, person: Person
+    ) -> AccountCredentials {
+        AccountCredentials(
+            accountType: .dropbox, person: person, accessToken: accessToken, expires: expires,
+            serverGrant: serverGrant)
+    }
+
+    /// Microsoft's tokens, as returned by Microsoft's own library (MSAL). The server obtains its own on behalf of the
+    /// user; it needs no code.
+    /// - Parameters:
+    ///   - accessToken: For Microsoft Graph.
+    ///   - idToken: Issued to the server's application.
+    ///   - person: Identified by the user's `id` in Graph.
+    public static func microsoft(
+        accessToken: String, idToken: String, expires: Date? = nil, person: Person
+    ) -> AccountCredentials {
+        AccountCredentials(
+            accountType: .microsoft, person: person, accessToken: accessToken, idToken: idToken, expires: expires)
+    }
+
     /// A Facebook access token, as returned by Facebook's own library.
     public static func facebook(accessToken: String, person: Person) -> AccountCredentials {
         AccountCredentials(accountType: .facebook, person: person, accessToken: accessToken)
@@ -117,7 +156,8 @@ extension AccountCredentials.ServerGrant: CustomStringConvertible, CustomDebugSt
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Credentials that another library obtains and keeps fresh, such as Facebook's or Apple's.
+/// Credentials that another library has obtained, such as Facebook's or Apple's. For a library that renews them, use
+/// ``AccountSession/init(_:store:renew:)``.
 public struct GivenCredentials: CredentialProvider {
     private let given: AccountCredentials
 

@@ -7,9 +7,15 @@ public import SyncServerConnection
 /// Sign-in is sticky: neither an unreachable provider nor a refused refresh signs the user out; only ``signOut()``
 /// does. New credentials are stored before they are used, so that a refresh token is not lost.
 public actor AccountSession: CredentialProvider {
-    private let scheme: AccountScheme
+    /// Who renews the credentials.
+    private enum Issuer {
+        case provider(TokenClient)
+        case library(@Sendable (AccountCredentials) async throws -> AccountCredentials)
+    }
+
+    private let accountType: AccountType
     private let store: any CredentialStore
-    private let client: TokenClient
+    private let issuer: Issuer
     private var current: AccountCredentials?
     private var renewal: Task<AccountCredentials, any Error>?
 
@@ -19,11 +25,28 @@ public actor AccountSession: CredentialProvider {
         _ scheme: AccountScheme, store: any CredentialStore, transport: ProviderTransport = .system(),
         now: @escaping @Sendable () -> Date = { Date() }
     ) throws(SignInError) {
-        self.scheme = scheme
+        accountType = scheme.accountType
         self.store = store
-        client = TokenClient(scheme: scheme, transport: transport, now: now)
+        issuer = .provider(TokenClient(scheme: scheme, transport: transport, now: now))
         let stored = try store.load()
         current = stored?.accountType == scheme.accountType ? stored : nil
+    }
+
+    /// Creates a session, with the user who was last signed in, whose credentials the provider's own library renews.
+    /// - Parameter renew: Asks the library for new tokens in place of refused ones, without the user's help; such as
+    ///   `refreshTokensIfNeeded` of GoogleSignIn, or `acquireTokenSilent` of MSAL with a forced refresh. If a later call
+    ///   may succeed, throws ``SignInError/Code/providerUnavailable`` or `CredentialRefreshFailure.unreachable`. Any
+    ///   other error means that the user must sign in again.
+    /// - Throws: What ``CredentialStore/load()`` throws.
+    public init(
+        _ accountType: AccountType, store: any CredentialStore,
+        renew: @escaping @Sendable (AccountCredentials) async throws -> AccountCredentials
+    ) throws(SignInError) {
+        self.accountType = accountType
+        self.store = store
+        issuer = .library(renew)
+        let stored = try store.load()
+        current = stored?.accountType == accountType ? stored : nil
     }
 
     /// The signed-in account, with everything that the provider issued; `nil` if nobody is signed in.
@@ -34,7 +57,7 @@ public actor AccountSession: CredentialProvider {
     /// Signs in with the credentials of a completed sign-in.
     /// - Throws: ``SignInError/Code/storageFailed``; then the previous sign-in is unchanged.
     public func signIn(_ credentials: AccountCredentials) throws(SignInError) {
-        guard credentials.accountType == scheme.accountType else {
+        guard credentials.accountType == accountType else {
             throw SignInError(.misconfigured, "credentials of another kind of account")
         }
         try store.save(credentials)
@@ -88,11 +111,13 @@ public actor AccountSession: CredentialProvider {
         guard credentials.accessToken == refused.accessToken, credentials.idToken == refused.idToken else {
             return credentials
         }
-        guard let refreshToken = credentials.refreshToken else {
-            throw SignInError(.signInRequired, "no refresh token")
+        let task: Task<AccountCredentials, any Error>
+        switch (issuer, credentials.refreshToken) {
+        case (.provider(let client), let refreshToken?):
+            task = renewal ?? Task { try await self.renew(credentials, by: refreshToken, through: client) }
+        case (.provider, nil): throw SignInError(.signInRequired, "no refresh token")
+        case (.library(let renew), _): task = renewal ?? Task { try await self.renew(credentials, through: renew) }
         }
-        let client = client
-        let task = renewal ?? Task { try await self.renew(credentials, by: refreshToken, through: client) }
         renewal = task
         do {
             return try await task.value
@@ -109,7 +134,31 @@ public actor AccountSession: CredentialProvider {
             guard let current, current.isSameAccount(as: credentials) else { throw SignInError(.signInRequired) }
             return current
         }
-        let renewed = client.credentials(tokens, of: latest.person, keeping: latest)
+        return try keep(client.credentials(tokens, of: latest.person, keeping: latest))
+    }
+
+    private func renew(
+        _ credentials: AccountCredentials,
+        through library: @Sendable (AccountCredentials) async throws -> AccountCredentials
+    ) async throws -> AccountCredentials {
+        defer { renewal = nil }
+        var renewed: AccountCredentials
+        do { renewed = try await library(credentials) } catch {
+            let isTemporary =
+                error as? CredentialRefreshFailure == .unreachable
+                || (error as? SignInError)?.code == .providerUnavailable
+            throw SignInError(isTemporary ? .providerUnavailable : .signInRequired, "the provider's library")
+        }
+        // The user may have signed out, or in again, or the server may have accepted the code meanwhile.
+        guard let latest = current, latest.isSameAccount(as: credentials), latest.isSameAccount(as: renewed) else {
+            throw SignInError(.signInRequired, "another account")
+        }
+        guard latest.accessToken == credentials.accessToken else { return latest }
+        renewed.serverGrant = renewed.serverGrant ?? latest.serverGrant
+        return try keep(renewed)
+    }
+
+    private func keep(_ renewed: AccountCredentials) throws(SignInError) -> AccountCredentials {
         try store.save(renewed)
         current = renewed
         return renewed

@@ -1,4 +1,5 @@
 public import Foundation
+import SyncServerConnection
 
 #if canImport(Darwin)
     import Darwin
@@ -12,8 +13,8 @@ public import Foundation
 
 /// Stores one account's credentials between launches of a program.
 ///
-/// Must be readable without user interaction, even in the background. On Apple's platforms an app's keychain wrapper
-/// should conform; on Linux use ``FileCredentialStore``.
+/// Must be readable without user interaction, even in the background: on Apple's platforms `KeychainCredentialStore`, on
+/// Linux ``FileCredentialStore``.
 public protocol CredentialStore: Sendable {
     /// The stored credentials, or `nil`.
     /// - Throws: ``SignInError/Code/storageFailed``, ``SignInError/Code/storageInsecure``.
@@ -121,3 +122,49 @@ public struct FileCredentialStore: CredentialStore {
 
     private static func failure(_ call: String) -> SignInError { SignInError(.storageFailed, "\(call) \(errno)") }
 }
+
+#if canImport(Security)
+    /// Stores credentials in the keychain of this device, readable in the background once the device has been unlocked
+    /// after its start.
+    ///
+    /// The system keeps them when the app is deleted.
+    public struct KeychainCredentialStore: CredentialStore {
+        private let item: KeychainItem
+
+        /// - Parameters:
+        ///   - service: such as the app's bundle identifier; with `account` identifies the item.
+        ///   - account: distinguishes several accounts of one app.
+        ///   - accessGroup: the keychain access group or app group with which the app's extensions read the
+        ///     credentials; nil: the app's first group.
+        public init(service: String, account: String = "account", accessGroup: String? = nil) {
+            item = KeychainItem(service: service, account: account, accessGroup: accessGroup)
+        }
+
+        /// - Throws: ``SignInError/Code/storageLocked``, ``SignInError/Code/storageFailed``.
+        public func load() throws(SignInError) -> AccountCredentials? {
+            let secret: Data?
+            do throws(KeychainError) { secret = try item.load() } catch { throw SignInError(error) }
+            guard let secret else { return nil }
+            do { return try JSONDecoder().decode(AccountCredentials.self, from: secret) } catch {
+                throw SignInError(.storageFailed, "the keychain's item does not contain stored credentials")
+            }
+        }
+
+        public func save(_ credentials: AccountCredentials) throws(SignInError) {
+            guard let secret = try? JSONEncoder().encode(credentials) else {
+                throw SignInError(.storageFailed, "encode")
+            }
+            do throws(KeychainError) { try item.save(secret) } catch { throw SignInError(error) }
+        }
+
+        public func remove() throws(SignInError) {
+            do throws(KeychainError) { try item.remove() } catch { throw SignInError(error) }
+        }
+    }
+
+    extension SignInError {
+        fileprivate init(_ error: KeychainError) {
+            self.init(error.isLocked ? .storageLocked : .storageFailed, error.description)
+        }
+    }
+#endif

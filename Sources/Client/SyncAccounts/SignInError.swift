@@ -25,6 +25,9 @@ public struct SignInError: Error, Sendable, Hashable {
         public static let misconfigured = Code(rawValue: "misconfigured")
         /// Stored credentials cannot be read or written.
         public static let storageFailed = Code(rawValue: "storage_failed")
+        /// The keychain cannot be read before the device is unlocked for the first time after its start; a later retry
+        /// may succeed.
+        public static let storageLocked = Code(rawValue: "storage_locked")
         /// The credentials file is accessible to other users of the computer, or not owned by the caller.
         public static let storageInsecure = Code(rawValue: "storage_insecure")
         /// Any other failure.

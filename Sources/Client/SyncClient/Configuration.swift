@@ -1,6 +1,7 @@
 public import Foundation
 public import Logging
 public import SyncProtocol
+import SyncServerConnection
 
 extension SyncServer {
     /// The settings of a ``SyncServer``: its server, its store and its behavior.
@@ -93,8 +94,8 @@ package struct SyncEnvironment: Sendable {
 
 /// Stores a device's grant, with which a user who can no longer use an account proves to be the same person.
 ///
-/// Must be readable without user interaction, even in the background, and keep the grant when the user signs out. On
-/// Apple's platforms an app's keychain wrapper should conform; elsewhere use ``FileDeviceGrantStore``.
+/// Must be readable without user interaction, even in the background, and keep the grant when the user signs out: on
+/// Apple's platforms `KeychainDeviceGrantStore`, elsewhere ``FileDeviceGrantStore``.
 public protocol DeviceGrantStore: Sendable {
     /// The stored grant, or nil.
     func load() throws -> DeviceGrant?
@@ -133,3 +134,33 @@ public struct FileDeviceGrantStore: DeviceGrantStore {
         guard unsafe rename(temporary.path, file.path) == 0 else { throw CocoaError(.fileWriteUnknown) }
     }
 }
+
+#if canImport(Security)
+    /// Stores the grant in the keychain of this device, readable in the background once the device has been unlocked
+    /// after its start.
+    ///
+    /// The system keeps it when the app is deleted. Together with ``SyncServer/Configuration/deviceUUID`` from the
+    /// keychain, a reinstalled app is the same device.
+    public struct KeychainDeviceGrantStore: DeviceGrantStore {
+        private let item: KeychainItem
+
+        /// - Parameters:
+        ///   - service: such as the app's bundle identifier; with `account` identifies the item.
+        ///   - account: distinguishes several stores of one app.
+        ///   - accessGroup: the keychain access group or app group that shares the grant; nil: the app's first group.
+        public init(service: String, account: String = "device-grant", accessGroup: String? = nil) {
+            item = KeychainItem(service: service, account: account, accessGroup: accessGroup)
+        }
+
+        /// - Throws: `KeychainError`.
+        public func load() throws -> DeviceGrant? {
+            try item.load().flatMap { DeviceGrant(String(decoding: $0, as: UTF8.self)) }
+        }
+
+        /// - Throws: `KeychainError`.
+        public func save(_ grant: DeviceGrant?) throws {
+            guard let grant else { return try item.remove() }
+            try item.save(Data(grant.secret.utf8))
+        }
+    }
+#endif

@@ -119,6 +119,7 @@ public struct ErrorSentences: Sendable {
         case .syncIsOperating: "this is not possible while files are being synchronized; try again afterwards"
         case .appMetaDataUploadUndeletionAttempt: "the file is deleted; only uploading its contents can restore it"
         case .closed: "the program is ending; start it again"
+        case .suspended: "the program is in the background; bring it to the front, then try again"
         case .storeInUse: "another process is using this directory or account; end that process, or wait for it"
         case .notSupported: "the server is too old for this; ask its operator to update it"
         // The world.
@@ -212,6 +213,7 @@ public struct ErrorSentences: Sendable {
         case .signInRequired: "you must sign in to the account again: \(remedies.signIn)"
         case .misconfigured: "the provider refuses this program; its registration must be corrected"
         case .storageFailed: "the credentials cannot be read or written; check their file and the disk"
+        case .storageLocked: "the credentials cannot be read until the device is unlocked; unlock it, then try again"
         case .storageInsecure: "others can access the file with the credentials; remove their permissions"
         case .failed: "the sign-in failed; try again: \(remedies.signIn)"
         default: nil

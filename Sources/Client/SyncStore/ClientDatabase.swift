@@ -46,6 +46,10 @@ package final class ClientDatabase: Sendable {
         configuration.busyMode = .timeout(10)
         // Commits survive the end of the process, but not always a power loss; then the server is queried again.
         configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA synchronous = NORMAL") }
+        #if os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
+            // An app that posts GRDB's notifications for its own databases stops this one as well.
+            configuration.observesSuspensionNotifications = true
+        #endif
         return configuration
     }
 
@@ -158,6 +162,12 @@ package final class ClientDatabase: Sendable {
                         """, arguments: [key, value])
             }
         }
+    }
+
+    /// A number that differs after another connection, such as another process's, has changed the store; see
+    /// https://www.sqlite.org/pragma.html#pragma_data_version
+    package func stampOfOthers() throws(StoreError) -> Int64? {
+        try Self.translating { try queue.read { db in try Int64.fetchOne(db, sql: "PRAGMA data_version") } }
     }
 
     private static func translating<Value>(_ body: () throws -> Value) throws(StoreError) -> Value {

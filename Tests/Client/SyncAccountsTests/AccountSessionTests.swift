@@ -63,6 +63,65 @@ struct AccountSessionTests {
                 == [.tokenType: "FacebookToken", .accessToken: "EAA"])
     }
 
+    @Test("Tokens of the providers' own libraries become the same headers")
+    func librariesTokens() {
+        let person = AccountCredentials.Person(id: "dbid:a")
+        #expect(
+            AccountCredentials.google(accessToken: "ya29", serverAuthCode: "4/code", person: person).headers
+                == [.tokenType: "GoogleToken", .accessToken: "ya29", .authorizationCode: "4/code"])
+        #expect(
+            AccountCredentials.dropbox(
+                accessToken: "sl.a", serverGrant: .init(code: "c", redirectURI: "db-key://done", codeVerifier: "v"),
+                person: person
+            ).headers == [
+                .tokenType: "DropboxToken", .accessToken: "sl.a", .accountID: "dbid:a", .authorizationCode: "c",
+                .redirectURI: "db-key://done", .codeVerifier: "v",
+            ])
+        #expect(
+            AccountCredentials.microsoft(accessToken: "EwB", idToken: "eyJ", person: person).headers
+                == [.tokenType: "MicrosoftToken", .accessToken: "eyJ", .microsoftAccessToken: "EwB"])
+    }
+
+    @Test("A provider's library renews the credentials, once for all callers, and a code for the server is kept")
+    func renewedByLibrary() async throws {
+        let store = MemoryStore(.alice)
+        let calls = Mutex(0)
+        let session = try AccountSession(.google, store: store) { refused in
+            calls.withLock { $0 += 1 }
+            return .google(accessToken: "ya29.new", serverAuthCode: nil, person: refused.person)
+        }
+
+        let tokens = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<10 { group.addTask { try await session.refresh(.alice).accessToken } }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+
+        #expect(tokens == ["ya29.new"] && calls.withLock { $0 } == 1)
+        #expect(store.now?.accessToken == "ya29.new" && store.now?.serverGrant == AccountCredentials.alice.serverGrant)
+    }
+
+    @Test(
+        "A library that cannot renew now is asked again later; any other failure, or another account, needs the user",
+        arguments: [
+            (CredentialRefreshFailure.unreachable as any Error, true), (SignInError(.providerUnavailable), true),
+            (SignInError(.failed), false), (CancellationError(), false), (nil, false),
+        ] as [((any Error)?, Bool)])
+    func libraryFails(error: (any Error)?, isTemporary: Bool) async throws {
+        let store = MemoryStore(.alice)
+        let session = try AccountSession(.google, store: store) { _ in
+            if let error { throw error }
+            return .google(accessToken: "ya29.bob", serverAuthCode: nil, person: .init(id: "another"))
+        }
+
+        let failure = await #expect(throws: (any Error).self) {
+            _ = try await session.refresh(AccountCredentials.alice.credentials)
+        }
+
+        #expect((failure as? CredentialRefreshFailure == .unreachable) == isTemporary)
+        #expect(isTemporary || (failure as? SignInError)?.code == .signInRequired)
+        #expect(store.now == .alice)
+    }
+
     @Test("Descriptions of credentials contain no secrets")
     func redaction() {
         for text in ["\(AccountCredentials.alice)", String(reflecting: AccountCredentials.alice)] {

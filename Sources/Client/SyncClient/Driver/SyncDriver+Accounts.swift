@@ -14,7 +14,7 @@ extension SyncDriver {
     /// - Throws: `differentUser`; `storeError`.
     func bind(_ user: SignedInUser, _ accountType: AccountType) throws(SyncError) {
         try state.withLock { state throws(SyncError) in
-            guard !state.isClosed else { throw SyncError(.closed) }
+            try requireUsable(state)
             do throws(SyncError) { try adopt(user, &state) } catch {
                 if error.code == .differentUser {
                     state.machine.block(with: error)
@@ -62,6 +62,7 @@ extension SyncDriver {
     /// Records that the server has carried out a switch to an account, and starts to upload again.
     func confirmed(_ outcome: ConfirmAccountSwitchResponse, _ accountType: AccountType) throws(SyncError) {
         try state.withLock { state throws(SyncError) in
+            try requireUsable(state)
             try use(accountType, &state)
             try change(&state) { machine throws(SyncError) in
                 let actions = machine.noteConfirmed(

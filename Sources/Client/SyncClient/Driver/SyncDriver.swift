@@ -17,6 +17,8 @@ final class SyncDriver: Sendable {
         /// Whether the machine holds a change that could not be stored, and must be reloaded.
         var isSpoilt = false
         var isClosed = false
+        /// Not nil while the store must not be used.
+        var suspension: Suspension?
         /// The requests and delays that the engine waits for.
         var work: [EngineToken: Task<Void, Never>] = [:]
         /// The last of the app's callbacks, which run one after the other.
@@ -40,8 +42,8 @@ final class SyncDriver: Sendable {
     let deviceUUID: DeviceUUID
 
     let database: ClientDatabase
-    /// Held until the database is closed.
-    private let lock: StoreLock
+    /// Held until the database is closed, except during a suspension.
+    let lock: StoreLock
     private let configuration: SyncStateMachine.Configuration
     private let performer = Mutex<(any RequestPerformer)?>(nil)
     private let delegateBox = Mutex(WeakDelegate())
@@ -169,7 +171,7 @@ final class SyncDriver: Sendable {
     func change<Value: Sendable>(
         _ state: inout State, _ body: (inout SyncStateMachine) throws(SyncError) -> (Value, [EngineAction])
     ) throws(SyncError) -> Value {
-        guard !state.isClosed else { throw SyncError(.closed) }
+        try requireUsable(state)
         if state.isSpoilt { try reload(&state) }
         let wasSyncing = state.machine.isSyncing
         let (value, actions) = try body(&state.machine)
@@ -194,17 +196,44 @@ final class SyncDriver: Sendable {
         return value
     }
 
+    /// - Throws: `closed`; `suspended`.
+    func requireUsable(_ state: borrowing State) throws(SyncError) {
+        guard !state.isClosed else { throw SyncError(.closed) }
+        guard state.suspension == nil else { throw SyncError(.suspended) }
+    }
+
     /// Reads the state.
     func read<Value: Sendable>(_ body: (SyncStateMachine) throws(SyncError) -> Value) throws(SyncError) -> Value {
         try state.withLock { state throws(SyncError) in try body(state.machine) }
     }
 
-    /// Handles an event. Does nothing if the driver is closed.
+    /// Handles an event, after the suspension if there is one. Does nothing if the driver is closed.
     func handle(_ event: EngineEvent) {
-        state.withLock { state in
-            guard !state.isClosed, !state.isSpoilt else { return }
-            try? change(&state) { machine throws(SyncError) in ((), machine.handle(event, at: now)) }
+        state.withLock { handle(event, &$0) }
+    }
+
+    func handle(_ event: EngineEvent, _ state: inout State) {
+        guard !state.isClosed, !state.isSpoilt else { return }
+        guard state.suspension == nil else {
+            state.suspension?.events.append(event)
+            return
         }
+        try? change(&state) { machine throws(SyncError) in ((), machine.handle(event, at: now)) }
+    }
+
+    /// Adopts what another process has written to the store.
+    func readAgain(_ state: inout State) throws(SyncError) {
+        let wasSyncing = state.machine.isSyncing
+        state.isSpoilt = true
+        defer { if wasSyncing { end(&state, with: SyncError(.storeInUse)) } }
+        do { state.userID = try database.setting(Setting.userID) } catch { throw SyncError(.storeError) }
+        try reload(&state)
+        let account = state.machine.account
+        identity.withLock {
+            $0 = KnownIdentity(accountEpoch: account?.epoch, deviceGrant: account == nil ? nil : try? grants.load())
+        }
+        publishGroups(&state)
+        setStatus(.atRest(state.machine), &state)
     }
 
     private func reload(_ state: inout State) throws(SyncError) {
@@ -239,6 +268,10 @@ final class SyncDriver: Sendable {
             return item.kind == .groupRemoveUser
         }
         guard !changes.groups.isEmpty || (concernsMembership && !changes.items.isEmpty) else { return }
+        publishGroups(&state)
+    }
+
+    private func publishGroups(_ state: inout State) {
         let groups = state.machine.sharingGroups
         guard groups != state.sharingGroups else { return }
         state.sharingGroups = groups
@@ -251,6 +284,7 @@ final class SyncDriver: Sendable {
     func use(_ extensions: ServerExtensions) {
         guard extensions != .unknown else { return }
         state.withLock { state in
+            guard state.suspension == nil else { return }
             state.machine.use(extensions == .absent ? .none : .all)
             try? database.set(Setting.extensions, to: extensions == .absent ? Setting.absent : Setting.present)
         }

@@ -185,10 +185,19 @@ struct FileStamp: Equatable {
 
 /// Restricts a store to one instance in one process, until it is released or the process ends: flock(2).
 final class StoreLock: Sendable {
-    private let descriptor: Mutex<Int32?>
+    private let file: URL
+    private let descriptor = Mutex<Int32?>(nil)
 
-    /// - Throws: `storeInUse` if another process or instance holds it; `storeError`.
+    /// Acquires the lock.
+    /// - Throws: What ``acquire()`` throws.
     init(_ file: URL) throws(SyncError) {
+        self.file = file
+        try acquire()
+    }
+
+    /// Acquires the lock again, after a release.
+    /// - Throws: `storeInUse` if another process or instance holds it; `storeError`.
+    func acquire() throws(SyncError) {
         let number = unsafe open(file.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard number >= 0 else { throw SyncError(.storeError) }
         guard flock(number, LOCK_EX | LOCK_NB) == 0 else {
@@ -196,7 +205,7 @@ final class StoreLock: Sendable {
             close(number)
             throw SyncError(isTaken ? .storeInUse : .storeError)
         }
-        descriptor = Mutex(number)
+        descriptor.withLock { $0 = number }
     }
 
     deinit { release() }

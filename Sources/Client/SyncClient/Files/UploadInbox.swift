@@ -202,7 +202,7 @@ extension SyncDriver {
         let waiting = entries.filter { !taken.contains($0.id) }
         let sources = waiting.map { entry in Result { () throws(SyncError) in try link(entry) } }
         state.withLock { state in
-            guard mayQueue(state) else { return }
+            guard state.suspension == nil, mayQueue(state) else { return }
             for (entry, source) in zip(waiting, sources) {
                 do throws(SyncError) {
                     let source = try source.get()

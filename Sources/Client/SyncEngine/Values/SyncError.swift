@@ -54,6 +54,8 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
 
         /// The library was closed.
         public static let closed = Self(rawValue: "closed")
+        /// The library is suspended, because the app is in the background: resume it.
+        public static let suspended = Self(rawValue: "suspended")
         /// Another process, or another instance, has the store open.
         public static let storeInUse = Self(rawValue: "storeInUse")
 

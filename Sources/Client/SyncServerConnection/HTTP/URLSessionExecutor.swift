@@ -72,7 +72,26 @@ public final class URLSessionExecutor: HTTPExecutor {
     /// The configuration of both sessions unless an app supplies its own: no cookies, cache or stored credentials; a
     /// transfer may take 7 days in total.
     public static func configuration() -> URLSessionConfiguration {
-        let configuration = URLSessionConfiguration.ephemeral
+        prepared(.ephemeral)
+    }
+
+    #if !canImport(FoundationNetworking)
+        /// The configuration of a session for transfers that continue while the app does not run; otherwise like
+        /// ``configuration()``.
+        /// - Parameters:
+        ///   - identifier: Identifies the session to the system; one process at a time may use it.
+        ///   - appGroup: The app group whose container holds the transferred files; for app extensions.
+        public static func backgroundConfiguration(
+            identifier: String, appGroup: String? = nil
+        ) -> URLSessionConfiguration {
+            let configuration = prepared(.background(withIdentifier: identifier))
+            configuration.sharedContainerIdentifier = appGroup
+            configuration.sessionSendsLaunchEvents = true
+            return configuration
+        }
+    #endif
+
+    private static func prepared(_ configuration: URLSessionConfiguration) -> URLSessionConfiguration {
         configuration.httpCookieStorage = nil
         configuration.httpShouldSetCookies = false
         configuration.urlCache = nil

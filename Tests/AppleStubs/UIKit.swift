@@ -1,0 +1,36 @@
+public import AppleFoundation
+
+@MainActor open class UIResponder {
+    public init() {}
+}
+
+@MainActor public final class UIApplication: UIResponder {
+    public enum State: Sendable { case active, inactive, background }
+    public struct LaunchOptionsKey: Hashable, Sendable {}
+    public static let shared = UIApplication()
+    public static let didEnterBackgroundNotification = Notification.Name("didEnterBackground")
+    public static let willEnterForegroundNotification = Notification.Name("willEnterForeground")
+    public var applicationState: State { .active }
+}
+
+@MainActor public protocol UIApplicationDelegate: AnyObject {
+    func application(
+        _ application: UIApplication,
+        didFinishLaunchingWithOptions launchOptions: [UIApplication.LaunchOptionsKey: Any]?
+    ) -> Bool
+    func application(
+        _ application: UIApplication, handleEventsForBackgroundURLSession identifier: String,
+        completionHandler: @escaping () -> Void
+    )
+}
+
+extension UIApplicationDelegate {
+    public func application(
+        _ application: UIApplication,
+        didFinishLaunchingWithOptions launchOptions: [UIApplication.LaunchOptionsKey: Any]?
+    ) -> Bool { true }
+    public func application(
+        _ application: UIApplication, handleEventsForBackgroundURLSession identifier: String,
+        completionHandler: @escaping () -> Void
+    ) {}
+}
