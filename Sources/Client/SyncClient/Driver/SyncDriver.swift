@@ -354,9 +354,3 @@ final class SyncDriver: Sendable {
         transfers.finish()
     }
 }
-
-extension WireDate {
-    init(_ date: Date) {
-        self.init(secondsSince1970: Int64(date.timeIntervalSince1970))
-    }
-}
