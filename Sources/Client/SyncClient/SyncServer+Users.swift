@@ -200,7 +200,7 @@ extension SyncServer {
 
 extension SyncError {
     /// Translates a connection error for apps.
-    init(_ error: ServerConnectionError, sharingGroupUUID: SharingGroupUUID? = nil) {
+    package init(_ error: ServerConnectionError, sharingGroupUUID: SharingGroupUUID? = nil) {
         let code: Code =
             switch error.code {
             case .signInRequired: error.serverCode == .known(.accountRetired) ? .signedOutRemotely : .signInRequired
