@@ -52,6 +52,13 @@ public final class URLSessionExecutor: HTTPExecutor {
         self.transfers = URLSession(configuration: transfers, delegate: SessionDelegate(tasks), delegateQueue: queue)
     }
 
+    /// Creates the sessions for the permitted networks.
+    public convenience init(maximumTransfers: Int = 4, network: NetworkPolicy) {
+        self.init(
+            maximumTransfers: maximumTransfers, requests: Self.configuration(network: network),
+            transfers: Self.configuration(network: network))
+    }
+
     deinit {
         requests.invalidateAndCancel()
         // Transfers that can continue without the app must do so.
@@ -71,8 +78,13 @@ public final class URLSessionExecutor: HTTPExecutor {
 
     /// The configuration of both sessions unless an app supplies its own: no cookies, cache or stored credentials; a
     /// transfer may take 7 days in total.
-    public static func configuration() -> URLSessionConfiguration {
+    public static func configuration(network: NetworkPolicy = .any) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
+        #if !canImport(FoundationNetworking)
+            configuration.allowsCellularAccess = network.allowsCellular
+            configuration.allowsExpensiveNetworkAccess = network.allowsExpensive
+            configuration.allowsConstrainedNetworkAccess = network.allowsLowData
+        #endif
         configuration.httpCookieStorage = nil
         configuration.httpShouldSetCookies = false
         configuration.urlCache = nil
