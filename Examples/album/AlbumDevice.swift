@@ -57,11 +57,11 @@ final class AlbumDevice: SyncServerDelegate {
 
     /// Adds a photo. It appears here immediately, and for others after a sync.
     func add(_ original: URL, title: String, to album: SharingGroupUUID) throws {
-        let fileGroup = FileGroupUUID(UUID().uuidString)
+        let fileGroup = FileGroupUUID()
         let picture = SyncAttributes(
-            fileUUID: try .make(), sharingGroupUUID: album, mimeType: .picture, fileGroupUUID: fileGroup)
+            fileUUID: FileUUID(), sharingGroupUUID: album, mimeType: .picture, fileGroupUUID: fileGroup)
         let discussion = SyncAttributes(
-            fileUUID: try .make(), sharingGroupUUID: album, mimeType: .discussion, fileGroupUUID: fileGroup)
+            fileUUID: FileUUID(), sharingGroupUUID: album, mimeType: .discussion, fileGroupUUID: fileGroup)
         try turn(to: album)
         do {
             try FileManager.default.copyItem(at: original, to: url(of: picture))
@@ -184,12 +184,5 @@ enum AlbumError: Error, CustomStringConvertible {
         case .notAnInvitation: "That is not an invitation code."
         case .failed(let sentence): sentence.prefix(1).uppercased() + sentence.dropFirst() + "."
         }
-    }
-}
-
-extension FileUUID {
-    static func make() throws -> FileUUID {
-        guard let made = FileUUID(UUID().uuidString) else { throw CocoaError(.coderInvalidValue) }
-        return made
     }
 }

@@ -85,7 +85,7 @@ struct Create: AsyncParsableCommand {
     var another = false
 
     func run() async throws {
-        guard let group = SharingGroupUUID(UUID().uuidString) else { return }
+        let group = SharingGroupUUID()
         try await options.withDevice { device in
             switch try await device.client.checkForExistingUser() {
             case .noUser: try await device.client.addUser(sharingGroupUUID: group, sharingGroupName: name)
@@ -116,6 +116,22 @@ struct Invite: AsyncParsableCommand {
                 withPermission: .write, sharingGroupUUID: album.group(device))
         }
         print(code.rawValue)
+    }
+}
+
+/// `album members`.
+struct Members: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Lists the people in an album, and what they may do.")
+
+    @OptionGroup var options: DeviceOptions
+    @OptionGroup var album: AlbumOptions
+
+    func run() async throws {
+        try await options.withDevice { device in
+            for member in try await device.client.members(of: album.group(device)) {
+                print("\(printable(member.name))  \(member.permission.rawValue)\(member.isOwnUser ? "  (you)" : "")")
+            }
+        }
     }
 }
 

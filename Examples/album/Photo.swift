@@ -22,10 +22,10 @@ struct Photo {
 }
 
 extension MIMEType {
-    /// The type of photos; the sandbox's server accepts JPEG.
-    static let picture = MIMEType("image/jpeg")
-    /// The type of discussions, which are JSON.
-    static let discussion = MIMEType("text/plain")
+    /// The type of photos.
+    static let picture = jpeg
+    /// The type of discussions, which are JSON. A released album keeps the type of its files: albums that exist have it.
+    static let discussion = text
 }
 
 /// A photo's title and comments: a separate file, which everybody may change at any time.

@@ -16,6 +16,9 @@ struct HealthTests {
         #expect(reply.json?.serverUptime?.number ?? 0 > 0)
         #expect(isWireDate(reply.json?.currentServerDateTime?.text))
         #expect(reply.json?.deployedGitTag?.text == reply.values(of: "syncserver-version").first)
+        let types = reply.json?["mimeTypes"]?.array?.compactMap(\.text) ?? []
+        #expect(types.count == 19 && types == types.sorted())
+        #expect(Set(["text/plain", "image/jpeg", "application/x-url", "image/heic", "video/mp4"]).isSubset(of: types))
     }
 
     @Test("The server's clock is UTC and correct [4] [87]")

@@ -10,7 +10,9 @@ struct UploadTests {
 
     @Test(
         "Files of all known types are staged and committed [91] [92] [93]",
-        arguments: ["text/plain", "image/jpeg", "application/x-url"])
+        arguments: [
+            "text/plain", "image/jpeg", "application/x-url", "image/heic", "video/quicktime", "application/json",
+        ])
     func types(mimeType: String) throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 3_000, mimeType: mimeType)

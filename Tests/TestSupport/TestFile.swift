@@ -53,7 +53,10 @@ public struct TestFile: Sendable {
 
     /// The object's name in the owner's storage if `device` uploads this version.
     public func cloudName(device: String) -> String {
-        let suffixes = ["text/plain": "txt", "image/jpeg": "jpg", "application/x-url": "url"]
+        let suffixes = [
+            "text/plain": "txt", "image/jpeg": "jpg", "application/x-url": "url", "image/heic": "heic",
+            "video/quicktime": "mov", "application/json": "json",
+        ]
         return "\(uuid).\(device).\(version).\(suffixes[mimeType] ?? "dat")"
     }
 }

@@ -1,7 +1,7 @@
 public import Foundation
 public import Logging
 public import SyncProtocol
-import SyncServerConnection
+public import SyncServerConnection
 
 extension SyncServer {
     /// The settings of a ``SyncServer``: its server, its store and its behavior.
@@ -38,6 +38,9 @@ extension SyncServer {
         /// The maximum number of concurrent uploads, and of concurrent downloads, 1 to 32; other values are clamped.
         /// Higher values hide more of a provider's latency. An executor supplied by the app has its own limit.
         public var maximumTransfers = 4
+        /// The networks that the library may use, on Apple's platforms. Without a permitted one, syncs fail with
+        /// `networkError`, and changes wait. An executor supplied by the app has its own policy.
+        public var network = NetworkPolicy.any
         /// The maximum total size in bytes of the files of a queue that is sent as a batch of the protocol. A batch
         /// needs no commit request: the server commits it when its last change arrives. The limit bounds the cost of a
         /// refused change, after which all other changes are sent again. Nil: every queue needs a commit request.

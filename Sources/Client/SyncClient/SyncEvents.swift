@@ -1,3 +1,5 @@
+import SyncEngine
+import SyncProtocol
 import Synchronization
 
 /// Which events a stream delivers.
@@ -132,6 +134,57 @@ public struct SyncReport: Sendable, Hashable {
     public var wasStopped = false
     /// Whether it ended early because a conflict has no answer yet.
     public var wasDeferred = false
+}
+
+/// The files of a group: the current ones, then the files after each change. Ends with the library. A slow reader
+/// receives only the newest state.
+public struct FileChanges: AsyncSequence, Sendable {
+    let changes: AsyncStream<ChangedFiles>
+    let files: @Sendable () -> [SyncAttributes]
+
+    /// Waits for changes.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate var changes: AsyncStream<ChangedFiles>.Iterator
+        fileprivate let files: @Sendable () -> [SyncAttributes]
+        fileprivate var last: [SyncAttributes]?
+
+        /// The files after the next change that an app can see; nil once the library is closed.
+        public mutating func next() async -> [SyncAttributes]? {
+            while await changes.next() != nil {
+                let now = files()
+                guard now != last else { continue }
+                last = now
+                return now
+            }
+            return nil
+        }
+    }
+
+    /// Starts an observation; a second one shares the changes with the first.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(changes: changes.makeAsyncIterator(), files: files)
+    }
+}
+
+/// The groups whose files have changed.
+struct ChangedFiles: Sendable {
+    /// Nil if any group's may have.
+    private var groups: Set<SharingGroupUUID>?
+
+    /// Changes in any group.
+    init() {}
+
+    init(_ changes: StateChanges) {
+        var groups: Set<SharingGroupUUID> = []
+        for change in changes.directory {
+            // The group of a removed row is not known any more.
+            guard case .put(let row) = change else { return }
+            groups.insert(row.sharingGroupUUID)
+        }
+        self.groups = groups
+    }
+
+    func mayConcern(_ group: SharingGroupUUID) -> Bool { groups?.contains(group) ?? true }
 }
 
 /// Sends each element to any number of streams.

@@ -11,9 +11,7 @@ extension SyncServer {
 
     /// The existing files of a group that the library knows.
     public func files(inSharingGroup group: SharingGroupUUID) -> [SyncAttributes] {
-        driver.state.withLock { state in
-            state.machine.state.directory.rows { $0.sharingGroupUUID == group && !$0.deletedLocally }.map(\.attributes)
-        }
+        driver.files(inSharingGroup: group)
     }
 
     /// Requests that the next sync of the group delivers a file again, even in the same version. The request is kept

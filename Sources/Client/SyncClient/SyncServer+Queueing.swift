@@ -44,6 +44,18 @@ extension SyncServer {
         try queueOwned(try driver.files.write(data), attributes)
     }
 
+    /// The types of files that the server accepts, for an app to check before it queues a file: the server refuses
+    /// other files (`unknown_mime_type`), and the library sets them aside. Requires a network, but no sign-in.
+    ///
+    /// A server of an earlier release does not report its types; the result then contains those that all servers
+    /// accept.
+    /// - Throws: `networkError`, `serverDown` and others.
+    public func acceptedTypes() async throws(SyncError) -> Set<MIMEType> {
+        let connection = try requireConnection()
+        let health = try await asked { () throws(ServerConnectionError) in try await connection.healthCheck() }
+        return Set(health.mimeTypes ?? MIMETypeTable.deployed.types)
+    }
+
     private func queueOwned(_ location: LocalFileLocation, _ attributes: SyncAttributes) throws(SyncError) {
         do { try queue(try driver.source(location, isOwned: true), attributes) } catch {
             driver.files.remove(location)

@@ -97,6 +97,15 @@ extension SyncServer {
         driver.state.withLock { driver.sharingGroupChanges.stream(.bufferingNewest(1), first: $0.sharingGroups) }
     }
 
+    /// The existing files of a group that the library knows, as ``files(inSharingGroup:)`` returns them: the current
+    /// ones, then the files after changes by the app, and by others once the app has accepted their delivery.
+    public func fileChanges(inSharingGroup group: SharingGroupUUID) -> FileChanges {
+        FileChanges(
+            changes: driver.fileChanges.stream(
+                .bufferingNewest(1), first: ChangedFiles(), where: { $0.mayConcern(group) }),
+            files: { [driver] in driver.files(inSharingGroup: group) })
+    }
+
     /// The library's current status, then each change to it.
     public func status() -> AsyncStream<SyncStatus> {
         driver.state.withLock { driver.statuses.stream(.bufferingNewest(1), first: $0.status) }

@@ -1,7 +1,7 @@
-import Foundation
+public import Foundation
 import Synchronization
 
-// The app's user, and invitations of others.
+// The app's user, and invitations.
 extension SyncServer {
     /// Whether the server knows the signed-in user.
     public enum CheckForExistingUserResult: Sendable, Hashable {
@@ -27,6 +27,14 @@ extension SyncServer {
         public let permission: Permission
         /// Whether people without their own storage may redeem it.
         public let allowsSocialSharing: Bool
+        /// The name of the group, if it has one and the server reports it.
+        public var sharingGroupName: String?
+        /// The name of the user who invites, if the server reports it.
+        public var invitingUserName: String?
+        /// How many people may still redeem it; only in ``SyncServer/invitations(to:)``.
+        public var remainingAcceptors: Int?
+        /// When it expires, by the server's clock; only in ``SyncServer/invitations(to:)``.
+        public var expirationDate: Date?
 
         /// Creates an invitation.
         public init(code: SharingInvitationUUID, permission: Permission, allowsSocialSharing: Bool) {
@@ -192,7 +200,7 @@ extension SyncServer {
 
 extension SyncError {
     /// Translates a connection error for apps.
-    init(_ error: ServerConnectionError, sharingGroupUUID: SharingGroupUUID? = nil) {
+    package init(_ error: ServerConnectionError, sharingGroupUUID: SharingGroupUUID? = nil) {
         let code: Code =
             switch error.code {
             case .signInRequired: error.serverCode == .known(.accountRetired) ? .signedOutRemotely : .signInRequired
@@ -200,7 +208,11 @@ extension SyncError {
             case .serverUnavailable: .serverDown
             case .notSupported: .notSupported
             case .refused, .gone, .serverFailed, .invalidRequest:
-                error.serverCode == .known(.permissionTooLow) ? .permissionDenied : .requestRefused
+                switch error.serverCode {
+                case .known(.permissionTooLow): .permissionDenied
+                case .known(.notAMember): .notAMember
+                default: .requestRefused
+                }
             case .busy where error.status == 429: .requestRefused
             default: .networkError
             }

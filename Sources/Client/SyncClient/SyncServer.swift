@@ -24,8 +24,8 @@ public final class SyncServer: Sendable {
     /// ``Configuration/syncsPendingUploadsAtLaunch``).
     /// - Parameters:
     ///   - delegate: Held weakly. Without one, downloads and conflicts wait.
-    ///   - executor: Performs the requests; nil: `PlatformExecutor` does, with ``Configuration/maximumTransfers``. An
-    ///     executor with a background session, where the system supports these, continues without the process; its
+    ///   - executor: Performs the requests; nil: `PlatformExecutor` does, with ``Configuration/maximumTransfers`` and
+    ///     ``Configuration/network``. An executor with a background session, where the system supports these, continues without the process; its
     ///     results are then passed to ``take(_:)``.
     /// - Throws: `storeInUse` if another process or instance has the store; `storeError`.
     public convenience init(
@@ -34,7 +34,8 @@ public final class SyncServer: Sendable {
     ) throws(SyncError) {
         try self.init(
             configuration, credentialProvider, delegate, .system,
-            executor: executor ?? PlatformExecutor(maximumTransfers: configuration.maximumTransfers))
+            executor: executor
+                ?? PlatformExecutor(maximumTransfers: configuration.maximumTransfers, network: configuration.network))
     }
 
     /// Like the public initialiser, with an environment and an HTTP stack supplied by the caller.

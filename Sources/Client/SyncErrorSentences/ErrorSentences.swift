@@ -1,3 +1,4 @@
+public import Foundation
 public import SyncAccounts
 public import SyncClient
 
@@ -30,6 +31,11 @@ public struct ErrorSentences: Sendable {
             self.listGroups = listGroups
             self.undoSwitch = undoSwitch
         }
+
+        /// Remedies in the words of any app with windows.
+        public static let app = Remedies(
+            signIn: "see the app's settings", createGroup: "in the app", join: "open its link",
+            listGroups: "the app's list of groups")
     }
 
     let remedies: Remedies
@@ -231,4 +237,28 @@ public struct ErrorSentences: Sendable {
     }
 
     static let report = "this is a bug in the program; please report it"
+}
+
+// The errors' `localizedDescription`, with the remedies of ``ErrorSentences/Remedies/app``: to use it, an app adds this
+// module to its target. In a sentence of its own, thus with a capital letter and a full stop.
+
+extension SyncError: LocalizedError {
+    /// The problem, and what a person can do about it, in English.
+    public var errorDescription: String? { ErrorSentences.whole(ErrorSentences(.app).sentence(for: self)) }
+}
+
+extension ServerConnectionError: LocalizedError {
+    /// The problem, and what a person can do about it, in English.
+    public var errorDescription: String? { SyncError(self).errorDescription }
+}
+
+extension SignInError: LocalizedError {
+    /// The problem, and what a person can do about it, in English.
+    public var errorDescription: String? { ErrorSentences.whole(ErrorSentences(.app).sentence(for: self)) }
+}
+
+extension ErrorSentences {
+    fileprivate static func whole(_ sentence: String) -> String {
+        sentence.prefix(1).uppercased() + sentence.dropFirst() + "."
+    }
 }

@@ -189,7 +189,7 @@ struct Server {
             settings: Services.Settings(
                 serverVersion: ServerRelease.text, minimumIOSClientVersion: configuration.minimumIOSClientVersion,
                 maximumUploadBytes: configuration.maximumUploadBytes,
-                quotas: configuration.quotas, mimeTypes: .standard,
+                quotas: configuration.quotas, mimeTypes: configuration.mimeTypes,
                 writesWarningFile: configuration.warningFile != nil,
                 writesIndexPage: configuration.writesIndexPage, redirectURIs: configuration.redirectURIs,
                 replacedVersionSeconds: Int64(configuration.replacedVersionSeconds),

@@ -70,6 +70,8 @@ public struct ServerConfiguration: Sendable {
     public var undoDays = 14
     /// Whether clients may request to exchange bytes directly with owners' storages.
     public var allowsDirectTransfers = false
+    /// The types of files that may be uploaded.
+    public var mimeTypes = MIMETypeTable.standard
     /// The maximum size of a file.
     public var maximumUploadBytes: Int64 = 5 << 30
     /// Threads of an `api` process.

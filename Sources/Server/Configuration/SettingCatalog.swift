@@ -15,7 +15,7 @@ enum SettingCatalog {
         "database.socket", "database.host", "database.port", "database.name", "database.user",
         "publicURL", "redirectURIs",
         "owningUserAccountCreation.initialFileName", "owningUserAccountCreation.initialFileContents",
-        "writesIndexPage", "requireOldAccountProof", "directTransfers", "iOSMinimumClientVersion",
+        "writesIndexPage", "requireOldAccountProof", "directTransfers", "mimeTypes", "iOSMinimumClientVersion",
         "sealing.formerKeyFiles", "sealing.nextKeyFile", "metrics.directory", "log.file", "log.level",
         "sandbox.connectTo", "sandbox.caFile",
     ]

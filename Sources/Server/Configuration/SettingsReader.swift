@@ -42,6 +42,7 @@ struct SettingsReader {
         result.writesIndexPage = reader.bool("writesIndexPage", default: false)
         result.requiresOldAccountProof = reader.bool("requireOldAccountProof", default: false)
         result.allowsDirectTransfers = reader.bool("directTransfers", default: false)
+        result.mimeTypes = mimeTypes()
         for setting in NumberSetting.all {
             if let number = reader.integer(setting.key, in: setting.range) { setting.write(&result, number) }
         }
@@ -53,6 +54,22 @@ struct SettingsReader {
         result.redirectURIs = redirectURIs(accounts)
         result.publicURL = publicURL()
         return result
+    }
+
+    /// The listed types, besides those that every client knows.
+    private mutating func mimeTypes() -> MIMETypeTable {
+        let key = "mimeTypes"
+        guard reader.has(prefix: key) else { return .standard }
+        var table = MIMETypeTable.deployed
+        for text in reader.strings(key) {
+            if let longer = table.adding([text]) {
+                table = longer
+            } else {
+                reader.problem(
+                    "mimeTypes: \(text) is not a MIME type in lower case, such as image/heic", at: key)
+            }
+        }
+        return table
     }
 
     /// 0 means no limit, so that a default can be disabled.

@@ -206,6 +206,97 @@ struct GroupTests {
         #expect(try await phone.received().map(\.text) == ["from Carol"])
     }
 
+    // MARK: Members
+
+    /// A group with a file and a second member, who is known to it but not to the admin's list of groups.
+    private func shared() async throws -> (admin: Device, bob: Device, bobID: UserID) {
+        let admin = try await Device.signedUp(server)
+        let bob = try await admin.invited()
+        return (admin, bob, UserID(try #require(bob.client.syncServerUserID.flatMap { Int64($0) })))
+    }
+
+    @Test("An admin lists the members, changes a permission and removes a member, even if others have made changes")
+    func members() async throws {
+        let (admin, bob, bobID) = try await shared()
+        try await bob.publish("from Bob")
+        let group = admin.group
+
+        let members = try await admin.client.members(of: group)
+        #expect(members.map(\.permission) == [.admin, .write] && members.map(\.isOwnUser) == [true, false])
+        #expect(members.last?.id == bobID && members.allSatisfy { !$0.name.isEmpty })
+        #expect(try await bob.client.members(of: group).map(\.isOwnUser) == [false, true])
+
+        // The admin does not know of Bob's file: the first attempt is stale.
+        try await admin.client.setPermission(.read, of: bobID, in: group)
+        #expect(try await bob.client.members(of: group).last?.permission == .read)
+        try await bob.client.synced()
+        #expect(bob.client.sharingGroups.map(\.permission) == [.read])
+
+        #expect(await refusal { try await bob.client.removeMember(bobID, from: group) } == .permissionDenied)
+        try await admin.client.removeMember(bobID, from: group)
+        #expect(try await admin.client.members(of: group).map(\.isOwnUser) == [true])
+        #expect(await refusal { try await bob.client.members(of: group) } == .notAMember)
+        try await bob.client.synced()
+        #expect(bob.client.sharingGroups.isEmpty)
+        let own = UserID(try #require(admin.client.syncServerUserID.flatMap { Int64($0) }))
+        for (member, code) in [(bobID, ErrorCode.memberUnknown), (own, .lastAdmin)] {
+            let error = await #expect(throws: SyncError.self) {
+                try await admin.client.setPermission(.read, of: member, in: group)
+            }
+            #expect(error?.code == .requestRefused && error?.serverCode == code.rawValue)
+        }
+    }
+
+    @Test("An admin lists the open invitations to a group with the author's name, and withdraws one")
+    func openInvitations() async throws {
+        let (admin, bob, _) = try await shared()
+        let group = admin.group
+        #expect(try await admin.client.invitations(to: group).isEmpty)
+        let code = try await admin.client.createSharingInvitation(
+            withPermission: .read, sharingGroupUUID: group, numberAcceptors: 3, allowSharingAcceptance: false)
+
+        let listed = try await admin.client.invitations(to: group)
+        let invitation = try #require(listed.first)
+        #expect(listed.count == 1 && invitation.code == code && invitation.permission == .read)
+        #expect(!invitation.allowsSocialSharing && invitation.remainingAcceptors == 3)
+        #expect(invitation.invitingUserName == (try await admin.client.members(of: group).first?.name))
+        let hours = (invitation.expirationDate?.timeIntervalSinceNow ?? 0) / 3_600
+        #expect((23...25).contains(hours))
+        #expect(await refusal { try await bob.client.withdrawInvitation(code, to: group) } == .permissionDenied)
+
+        try await admin.client.withdrawInvitation(code, to: group)
+        try await admin.client.withdrawInvitation(code, to: group)
+
+        #expect(try await admin.client.invitations(to: group).isEmpty)
+        #expect(try await bob.client.getSharingInvitationInfo(invitationCode: code) == .noInvitationFound)
+    }
+
+    @Test("An admin removes a group for everybody; unsent changes are set aside")
+    func removal() async throws {
+        let (admin, bob, _) = try await shared()
+        try await bob.publish("in it")
+        #expect(await refusal { try await bob.client.removeSharingGroup(admin.group) } == .permissionDenied)
+        try admin.upload("unsent")
+
+        try await admin.client.removeSharingGroup(admin.group)
+
+        try await eventually("the group disappears") { admin.client.sharingGroups.isEmpty }
+        #expect(admin.client.pendingReport().changes.map(\.isDead) == [true])
+        #expect(await refusal { try await admin.client.removeSharingGroup(admin.group) } == .notAMember)
+        try await bob.client.synced()
+        #expect(bob.client.sharingGroups.isEmpty)
+    }
+
+    @Test("A server of an older generation has neither lists of members nor lists of invitations")
+    func olderServer() async throws {
+        let phone = try await Device.signedUp(server, .older)
+
+        #expect(await refusal { try await phone.client.members(of: phone.group) } == .notSupported)
+        #expect(await refusal { try await phone.client.invitations(to: phone.group) } == .notSupported)
+        try await phone.client.removeSharingGroup(phone.group)
+        try await eventually("the group disappears") { phone.client.sharingGroups.isEmpty }
+    }
+
     @Test("A reader gets an error before anything is sent")
     func readOnly() async throws {
         let phone = try await Device.signedUp(server)

@@ -292,4 +292,27 @@ struct QueueTests {
         #expect(events == [.contentUploadsCompleted(numberOfFiles: 1), .contentUploadsCompleted(numberOfFiles: 1)])
         #expect(try phone.row(file)?.fileVersion?.integer == 1)
     }
+
+    @Test("Files of accepted types arrive; a file of another type is set aside")
+    func acceptedTypes() async throws {
+        let phone = try await Device.signedUp(server)
+        phone.credentials.signOut()
+        let accepted = try await phone.client.acceptedTypes()
+        #expect(accepted.isSuperset(of: MIMETypeTable.deployed.types))
+        #expect(accepted.contains(.heic) && !accepted.contains { $0.rawValue == "text/html" })
+        phone.credentials.signIn(phone.user.account)
+        let types = [MIMEType.heic, .mp4, .json].map(\.rawValue) + ["text/html"]
+        let files = types.map { _ in FileUUID() }
+        for (file, type) in zip(files, types) {
+            try phone.client.uploadData(Data(type.utf8), withAttributes: phone.attributes(file, type: type))
+        }
+
+        let report = try await phone.sync()
+
+        #expect(report.uploaded == 3 && report.failed.map(\.fileUUID) == [files.last])
+        #expect(report.failed.first?.serverCode == ErrorCode.unknownMimeType.rawValue)
+        for (file, type) in zip(files.dropLast(), types) {
+            #expect(try phone.row(file)?.mimeType?.text == type)
+        }
+    }
 }

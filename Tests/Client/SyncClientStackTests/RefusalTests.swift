@@ -231,12 +231,7 @@ struct RefusalTests {
 
     private func setPermission(_ permission: Permission, of member: Device, by admin: Device) async throws {
         let userID = try #require(member.client.syncServerUserID.flatMap { Int64($0) })
-        let version = try #require(try admin.user.index(of: admin.group.rawValue).masterVersion)
-        let outcome = try await admin.client.connection?.updateSharingGroupMember(
-            UpdateSharingGroupMemberRequest(
-                sharingGroupUUID: admin.group, masterVersion: MasterVersion(version), userID: UserID(userID),
-                permission: permission))
-        guard case .success = outcome else { throw TestApp.Refusal() }
+        try await admin.client.setPermission(permission, of: UserID(userID), in: admin.group)
     }
 
     // MARK: Deletions against contents

@@ -123,6 +123,53 @@ struct DriverTests {
                     count: SyncStateMachine.maximumRestarts - SyncStateMachine.restartsWithoutWaiting))
     }
 
+    @Test("An observation of a group's files starts with the present ones, and ends with the library")
+    func observation() async throws {
+        let bench = try Bench { Bench.index($0) }
+        try await bench.client.synced()
+        let first = Bench.attributes()
+        try bench.client.uploadData(Data("1".utf8), withAttributes: first)
+        var own = bench.client.fileChanges(inSharingGroup: Bench.group).makeAsyncIterator()
+        var other = bench.client.fileChanges(inSharingGroup: SharingGroupUUID()).makeAsyncIterator()
+        #expect(await own.next()?.map(\.fileUUID) == [first.fileUUID])
+        #expect(await other.next() == [])
+
+        let second = Bench.attributes()
+        try bench.client.uploadData(Data("2".utf8), withAttributes: second)
+        #expect(await own.next().map { Set($0.map(\.fileUUID)) } == [first.fileUUID, second.fileUUID])
+        try bench.client.delete(filesWithUUIDs: [first.fileUUID, second.fileUUID])
+        #expect(await own.next() == [])
+        await bench.client.close()
+        #expect(await own.next() == nil)
+        #expect(await other.next() == nil)
+    }
+
+    @Test("The server in memory has neither members nor accepted types")
+    func noMembers() async throws {
+        let bench = try Bench { Bench.index($0) }
+        let calls: [() async throws -> Void] = [
+            { _ = try await bench.client.members(of: Bench.group) },
+            { _ = try await bench.client.invitations(to: Bench.group) },
+            { try await bench.client.removeSharingGroup(Bench.group) }, { _ = try await bench.client.acceptedTypes() },
+        ]
+        for call in calls {
+            let error = await #expect(throws: SyncError.self) { try await call() }
+            #expect(error?.code == .notSupported)
+        }
+    }
+
+    @Test("Foundation's values become values of the protocol, and back")
+    func values() throws {
+        #expect(FileUUID() != FileUUID() && UUID(uuidString: FileUUID().rawValue) != nil)
+        let uuid = UUID()
+        #expect(SharingGroupUUID(uuid).rawValue == uuid.uuidString && SharingGroupUUID(uuid).isWellFormedUUID)
+        #expect(WireDate(Date(timeIntervalSince1970: 1.9)) == WireDate(secondsSince1970: 1))
+        #expect(WireDate(Date(timeIntervalSince1970: -0.5)) == WireDate(secondsSince1970: -1))
+        #expect(WireDate(.distantFuture).date == .distantFuture)
+        #expect(WireDate(Date(timeIntervalSince1970: 1e300)) == .latest)
+        #expect(WireDate(Date(timeIntervalSince1970: -1e300)) == .earliest)
+    }
+
     @Test("Releasing the instance stops its work and releases the store")
     func forgotten() async throws {
         let (waiting, isWaiting) = AsyncStream.makeStream(of: Void.self)

@@ -127,4 +127,21 @@ struct ErrorSentencesTests {
         (full.storage, full.retryAfter) = (.own, pause)
         #expect(!sentences.sentence(for: full).contains("earliest"))
     }
+
+    @Test("The errors' localized descriptions are whole sentences")
+    func localized() throws {
+        var refused = SyncError(.requestRefused)
+        (refused.status, refused.serverCode) = (400, ErrorCode.unknownMimeType.rawValue)
+        let missing = SyncError(.fileManagerError, fileUUID: FileUUID())
+        let errors: [any Error] = [
+            SyncError(.networkError), SyncError(.noUser), refused, missing, SignInError(.denied),
+            ServerConnectionError(.serverUnavailable, status: 503),
+        ]
+        let texts = errors.map(\.localizedDescription)
+        for text in texts {
+            #expect(text.first?.isUppercase == true && text.hasSuffix(").") && text.contains(";"), "\(text)")
+        }
+        #expect(texts[0].hasPrefix("The server cannot be reached;") && texts[2].contains("files of this type"))
+        #expect(texts[5].contains("closed"))
+    }
 }

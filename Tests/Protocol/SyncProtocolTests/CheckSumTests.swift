@@ -36,25 +36,37 @@ struct CheckSumTests {
         #expect(CheckSum(String(repeating: "0", count: 129)) == nil)
     }
 
-    @Test("Only the three types that every client knows may be uploaded [F40]")
+    @Test("The types of deployed clients, and what phones make, may be uploaded; similar texts and others not [F40]")
     func standardTypes() throws {
-        let table = MIMETypeTable.standard
-        #expect(table.fileExtension(for: try #require(MIMEType("text/plain"))) == "txt")
-        #expect(table.fileExtension(for: try #require(MIMEType("image/jpeg"))) == "jpg")
-        #expect(table.fileExtension(for: try #require(MIMEType("application/x-url"))) == "url")
-        for other in ["unknown", "image/png", "Text/Plain", "text/plain "] {
-            #expect(table.fileExtension(for: try #require(MIMEType(other))) == nil)
+        #expect(
+            MIMETypeTable.deployed.types.map(\.rawValue) == ["application/x-url", "image/jpeg", "text/plain"])
+        for (type, fileExtension) in [
+            (MIMEType.text, "txt"), (.jpeg, "jpg"), (.url, "url"), (.heic, "heic"), (.png, "png"), (.mp4, "mp4"),
+            (.quickTime, "mov"), (.m4a, "m4a"), (.json, "json"), (.pdf, "pdf"),
+        ] {
+            #expect(MIMETypeTable.standard.accepts(type) && type.fileExtension == fileExtension)
         }
+        for other in ["unknown", "text/html", "Text/Plain", "text/plain ", "text", "image/svg+xml"] {
+            let type = try #require(MIMEType(other))
+            #expect(!MIMETypeTable.standard.accepts(type) && type.fileExtension == "dat")
+        }
+        #expect(MIMETypeTable.standard.types.count == Set(MIMETypeTable.standard.types.map(\.rawValue)).count)
     }
 
-    @Test("Configuration adds types, and cannot add `unknown`, contradict the standard, or inject a path")
+    @Test("Extensions in cloud storage are those of SyncServerII only for the types that it knew")
+    func olderExtensions() throws {
+        #expect(MIMETypeTable.extensionOfOlderServers(for: .jpeg) == "jpg")
+        #expect(MIMETypeTable.extensionOfOlderServers(for: .heic) == "dat")
+        #expect(MIMETypeTable.extensionOfOlderServers(for: try #require(MIMEType("unknown"))) == "unknown")
+    }
+
+    @Test("Configuration adds types in lower case, and cannot add `unknown` or anything that is no type")
     func additionalTypes() throws {
-        let table = try #require(MIMETypeTable.standard.adding(["image/png": "png", "text/plain": "txt"]))
-        #expect(table.fileExtension(for: try #require(MIMEType("image/png"))) == "png")
-        for (type, fileExtension) in [
-            ("unknown", "unknown"), ("text/plain", "text"), ("a/b", "../x"), ("a/b", ""), ("", "x"), ("a/b", "PNG"),
-        ] {
-            #expect(MIMETypeTable.standard.adding([type: fileExtension]) == nil)
+        let table = try #require(MIMETypeTable.deployed.adding(["model/x-album+json", "text/plain"]))
+        #expect(table.accepts(try #require(MIMEType("model/x-album+json"))) && table.types.count == 4)
+        let long = "a/" + String(repeating: "b", count: 99)
+        for text in ["unknown", "", "a", "a/", "/b", "a/b/c", "A/b", "a/b c", "a/.b", "a/\u{E4}", "a/b\r\nx: y", long] {
+            #expect(MIMETypeTable.deployed.adding([text]) == nil, "\(text)")
         }
     }
 }

@@ -110,7 +110,8 @@ struct MessageTests {
         try survives(UserIDResponse(userId: UserID(.max)))
         try survives(
             HealthCheckResponse(
-                currentServerDateTime: date, serverUptime: 12.5, deployedGitTag: "1.0.0", diagnostics: Sample.nasty))
+                currentServerDateTime: date, serverUptime: 12.5, deployedGitTag: "1.0.0", diagnostics: Sample.nasty,
+                mimeTypes: [.jpeg, .heic]))
         try survives(MasterVersionCheckedResponse.accepted)
         try survives(MasterVersionCheckedResponse.stale(current: MasterVersion(7)))
         try survives(UploadFileResponse.staged(creationDate: date, updateDate: date))

@@ -86,6 +86,23 @@ struct CatalogTests {
         #expect(try folder.read(ConfigurationFolder.smallest).publicURL == nil)
     }
 
+    @Test("Without a list the server accepts what phones make; an empty list leaves what every client knows")
+    func mimeTypes() throws {
+        let folder = try ConfigurationFolder()
+        func text(_ list: String) throws -> String {
+            let text = ConfigurationFolder.smallest
+            let brace = try #require(text.firstIndex(of: "{"))
+            return "{\"mimeTypes\": \(list)," + text[text.index(after: brace)...]
+        }
+        #expect(try folder.read(ConfigurationFolder.smallest).mimeTypes == .standard)
+        #expect(try folder.read(text("[]")).mimeTypes == .deployed)
+        let types = try folder.read(text(#"["image/heic", "model/x-album"]"#)).mimeTypes
+        #expect(types == MIMETypeTable.deployed.adding(["model/x-album", "image/heic"]))
+        let problems = folder.problems(try text(#"["image/heic", "HEIC"]"#))
+        #expect(problems.contains { $0.contains("HEIC is not a MIME type") })
+        #expect(!folder.problems(try text(#"{"image/heic": "heic"}"#)).isEmpty)
+    }
+
     @Test("Every listed setting is read")
     func read() throws {
         let everything = SettingCatalog.plain.map { "\"\($0)\": \"\"" }.joined(separator: ", ")

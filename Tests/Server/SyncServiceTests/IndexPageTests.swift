@@ -23,7 +23,7 @@ struct IndexPageTests {
 
     private func text(_ files: [ListedFile], total: Int? = nil) -> String {
         String(
-            decoding: IndexPage(files, total: total ?? files.count, types: .standard).bytes(), as: UTF8.self)
+            decoding: IndexPage(files, total: total ?? files.count).bytes(), as: UTF8.self)
     }
 
     @Test("Pictures, texts and links refer to the objects beside the page")

@@ -56,6 +56,7 @@ final class SyncDriver: Sendable {
     let events = Broadcast<SyncEvent>()
     let errors = Broadcast<SyncError>()
     let sharingGroupChanges = Broadcast<[SharingGroup]>()
+    let fileChanges = Broadcast<ChangedFiles>()
     let statuses = Broadcast<SyncStatus>()
     let transfers = Broadcast<FileTransfer>()
 
@@ -193,6 +194,7 @@ final class SyncDriver: Sendable {
         }
         perform(actions, &state)
         tellGroups(changes, &state)
+        if !changes.directory.isEmpty { fileChanges.send(ChangedFiles(changes)) }
         return value
     }
 
@@ -276,6 +278,12 @@ final class SyncDriver: Sendable {
         guard groups != state.sharingGroups else { return }
         state.sharingGroups = groups
         sharingGroupChanges.send(groups)
+    }
+
+    func files(inSharingGroup group: SharingGroupUUID) -> [SyncAttributes] {
+        state.withLock { state in
+            state.machine.state.directory.rows { $0.sharingGroupUUID == group && !$0.deletedLocally }.map(\.attributes)
+        }
     }
 
     // MARK: Settings
@@ -384,13 +392,8 @@ final class SyncDriver: Sendable {
         events.finish()
         errors.finish()
         sharingGroupChanges.finish()
+        fileChanges.finish()
         statuses.finish()
         transfers.finish()
-    }
-}
-
-extension WireDate {
-    init(_ date: Date) {
-        self.init(secondsSince1970: Int64(date.timeIntervalSince1970))
     }
 }

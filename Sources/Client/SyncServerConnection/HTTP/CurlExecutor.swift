@@ -52,6 +52,11 @@
                 maximumBodyBytes: HTTPReply.maximumBodyBytes)
         }
 
+        /// Creates an executor; on Linux every network is permitted.
+        public convenience init(maximumTransfers: Int = 4, network: NetworkPolicy) {
+            self.init(maximumTransfers: maximumTransfers)
+        }
+
         package init(maximumTransfers: Int = 4, certificateAuthorities: URL? = nil, maximumBodyBytes: Int) {
             let possible = Self.possibleTransfers
             let transfers = min(max(maximumTransfers, possible.lowerBound), possible.upperBound)

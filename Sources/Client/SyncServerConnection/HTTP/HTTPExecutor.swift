@@ -28,14 +28,42 @@ extension HTTPExecutor {
 }
 
 #if os(Linux)
-    /// The executor for apps on this platform: libcurl on Linux, `URLSession` elsewhere. `PlatformExecutor()` and
-    /// `PlatformExecutor(maximumTransfers:)` work everywhere.
+    /// The executor for apps on this platform: libcurl on Linux, `URLSession` elsewhere. `PlatformExecutor()`,
+    /// `PlatformExecutor(maximumTransfers:)` and `PlatformExecutor(maximumTransfers:network:)` work everywhere.
     public typealias PlatformExecutor = CurlExecutor
 #else
-    /// The executor for apps on this platform: libcurl on Linux, `URLSession` elsewhere. `PlatformExecutor()` and
-    /// `PlatformExecutor(maximumTransfers:)` work everywhere.
+    /// The executor for apps on this platform: libcurl on Linux, `URLSession` elsewhere. `PlatformExecutor()`,
+    /// `PlatformExecutor(maximumTransfers:)` and `PlatformExecutor(maximumTransfers:network:)` work everywhere.
     public typealias PlatformExecutor = URLSessionExecutor
 #endif
+
+/// The networks that requests may use.
+///
+/// Apple's platforms enforce it: without a permitted network, requests fail as without any network, and succeed later.
+/// Linux has no such information, and every network is permitted there. An executor that an app supplies follows its own
+/// configuration.
+public struct NetworkPolicy: Sendable, Hashable {
+    /// Whether cellular networks are permitted.
+    public var allowsCellular: Bool
+    /// Whether networks are permitted that the system considers expensive: cellular ones, and personal hotspots.
+    public var allowsExpensive: Bool
+    /// Whether networks in Low Data Mode are permitted.
+    public var allowsLowData: Bool
+
+    /// Creates a policy.
+    public init(allowsCellular: Bool = true, allowsExpensive: Bool = true, allowsLowData: Bool = true) {
+        self.allowsCellular = allowsCellular
+        self.allowsExpensive = allowsExpensive
+        self.allowsLowData = allowsLowData
+    }
+
+    /// Every network.
+    public static let any = Self()
+    /// Wi-Fi and cables, except personal hotspots.
+    public static let wiFi = Self(allowsCellular: false, allowsExpensive: false)
+    /// Every network that is not in Low Data Mode.
+    public static let notLowData = Self(allowsLowData: false)
+}
 
 /// A request with its body, and the destination of the reply's body.
 public struct HTTPExchange: Sendable {

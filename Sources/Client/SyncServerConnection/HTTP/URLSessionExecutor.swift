@@ -52,6 +52,13 @@ public final class URLSessionExecutor: HTTPExecutor {
         self.transfers = URLSession(configuration: transfers, delegate: SessionDelegate(tasks), delegateQueue: queue)
     }
 
+    /// Creates the sessions for the permitted networks.
+    public convenience init(maximumTransfers: Int = 4, network: NetworkPolicy) {
+        self.init(
+            maximumTransfers: maximumTransfers, requests: Self.configuration(network: network),
+            transfers: Self.configuration(network: network))
+    }
+
     deinit {
         requests.invalidateAndCancel()
         // Transfers that can continue without the app must do so.
@@ -71,27 +78,35 @@ public final class URLSessionExecutor: HTTPExecutor {
 
     /// The configuration of both sessions unless an app supplies its own: no cookies, cache or stored credentials; a
     /// transfer may take 7 days in total.
-    public static func configuration() -> URLSessionConfiguration {
-        prepared(.ephemeral)
+    public static func configuration(network: NetworkPolicy = .any) -> URLSessionConfiguration {
+        prepared(.ephemeral, network)
     }
 
     #if !canImport(FoundationNetworking)
         /// The configuration of a session for transfers that continue while the app does not run; otherwise like
-        /// ``configuration()``.
+        /// ``configuration(network:)``.
         /// - Parameters:
         ///   - identifier: Identifies the session to the system; one process at a time may use it.
         ///   - appGroup: The app group whose container holds the transferred files; for app extensions.
+        ///   - network: The networks that transfers may use.
         public static func backgroundConfiguration(
-            identifier: String, appGroup: String? = nil
+            identifier: String, appGroup: String? = nil, network: NetworkPolicy = .any
         ) -> URLSessionConfiguration {
-            let configuration = prepared(.background(withIdentifier: identifier))
+            let configuration = prepared(.background(withIdentifier: identifier), network)
             configuration.sharedContainerIdentifier = appGroup
             configuration.sessionSendsLaunchEvents = true
             return configuration
         }
     #endif
 
-    private static func prepared(_ configuration: URLSessionConfiguration) -> URLSessionConfiguration {
+    private static func prepared(
+        _ configuration: URLSessionConfiguration, _ network: NetworkPolicy
+    ) -> URLSessionConfiguration {
+        #if !canImport(FoundationNetworking)
+            configuration.allowsCellularAccess = network.allowsCellular
+            configuration.allowsExpensiveNetworkAccess = network.allowsExpensive
+            configuration.allowsConstrainedNetworkAccess = network.allowsLowData
+        #endif
         configuration.httpCookieStorage = nil
         configuration.httpShouldSetCookies = false
         configuration.urlCache = nil

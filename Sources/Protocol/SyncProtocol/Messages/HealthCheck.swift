@@ -21,6 +21,9 @@ public struct HealthCheckResponse: ResponseMessage {
     public let diagnostics: String?
     /// What the server currently accepts; `nil` from servers before 1.1, and for words that this release does not know.
     public let availability: Availability?
+    /// The types of files that the server accepts; `nil` from servers that do not report them, which accept at least
+    /// ``MIMETypeTable/deployed``.
+    public let mimeTypes: [MIMEType]?
 
     /// What a working server accepts.
     public enum Availability: String, Sendable, CaseIterable {
@@ -35,17 +38,18 @@ public struct HealthCheckResponse: ResponseMessage {
     /// Creates a response.
     public init(
         currentServerDateTime: WireDate, serverUptime: Double, deployedGitTag: String, diagnostics: String? = nil,
-        availability: Availability? = nil
+        availability: Availability? = nil, mimeTypes: [MIMEType]? = nil
     ) {
         self.currentServerDateTime = currentServerDateTime
         self.serverUptime = serverUptime
         self.deployedGitTag = deployedGitTag
         self.diagnostics = diagnostics
         self.availability = availability
+        self.mimeTypes = mimeTypes
     }
 
     private enum CodingKeys: String, CodingKey {
-        case currentServerDateTime, serverUptime, deployedGitTag, diagnostics, availability
+        case currentServerDateTime, serverUptime, deployedGitTag, diagnostics, availability, mimeTypes
     }
 
     /// Decodes a reply.
@@ -56,6 +60,7 @@ public struct HealthCheckResponse: ResponseMessage {
         deployedGitTag = try container.decode(String.self, forKey: .deployedGitTag)
         diagnostics = try container.decodeIfPresent(String.self, forKey: .diagnostics)
         availability = try container.decodeIfPresent(String.self, forKey: .availability).flatMap(Availability.init)
+        mimeTypes = try container.decodeIfPresent([String].self, forKey: .mimeTypes)?.compactMap { MIMEType($0) }
     }
 
     public func write(to writer: inout JSONWriter) {
@@ -66,6 +71,9 @@ public struct HealthCheckResponse: ResponseMessage {
             writer.field("deployedGitTag", text: deployedGitTag)
             writer.field("diagnostics", text: diagnostics)
             writer.field("availability", text: availability?.rawValue)
+            guard let mimeTypes else { return }
+            writer.key("mimeTypes")
+            writer.array { writer in for type in mimeTypes { writer.value(text: type.rawValue) } }
         }
     }
 }

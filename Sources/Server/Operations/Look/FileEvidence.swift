@@ -152,7 +152,7 @@ extension StoreSession {
             let serverMove = try row.optionalString("move_failure").map { failure in
                 FileEvidence.ServerMove(failure: failure.isEmpty ? nil : failure)
             }
-            let fileExtension = MIMEType(listed.mimeType).map(MIMETypeTable.extensionOfOlderServers) ?? "dat"
+            let objectID = try file.optionalString("object_id")
             let committed = FileEvidence.Committed(
                 sharingGroupUUID: try group.identifier("sharing_group_uuid"),
                 groupName: try group.optionalString("name"),
@@ -162,11 +162,11 @@ extension StoreSession {
                 fileGroupUUID: try file.optionalIdentifier("file_group_uuid"),
                 owner: try FileEvidence.Person(listed.owningUserID, row.columns(of: "u")),
                 ownerIsMember: try !row.columns(of: "m").isNull("user_id"),
-                checkSum: try file.optionalString("check_sum"), objectID: try file.optionalString("object_id"),
+                checkSum: try file.optionalString("check_sum"), objectID: objectID,
                 contentState: try file.word("content_state"), serverMove: serverMove,
                 objectName: CloudFileName(
                     fileUUID: listed.fileUUID, deviceUUID: device, fileVersion: listed.fileVersion,
-                    fileExtension: fileExtension
+                    fileExtension: listed.fileExtension(ofObject: objectID)
                 ).rawValue,
                 appMetaDataVersion: try file.optionalNumber32("app_metadata_version").map { AppMetaDataVersion($0) },
                 lastChange: nil, gone: [], contentsKeptUntil: nil)

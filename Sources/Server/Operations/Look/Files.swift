@@ -48,6 +48,12 @@ extension ListedFile {
         updatedAt = try row.date("updated_at")
         changedAtMasterVersion = MasterVersion(try row.number("changed_at_master_version"))
     }
+
+    /// The extension of the object's name; that by an older server unless the object is known.
+    func fileExtension(ofObject objectID: String?) -> String {
+        guard let type = MIMEType(mimeType) else { return "dat" }
+        return objectID == nil ? MIMETypeTable.extensionOfOlderServers(for: type) : type.fileExtension
+    }
 }
 
 extension StoreSession {

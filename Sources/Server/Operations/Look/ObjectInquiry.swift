@@ -61,9 +61,11 @@ public struct ObjectInquiry {
             if let described { return try compare(described, with: file) }
         }
         // The same lookup as in downloads.
-        let name = file.cloudName(.standard).rawValue
-        guard let found = try opened.provider.find(name: name, in: opened.access),
-            try store.withSession({ try !$0.isDoomed(found.objectID, of: file.owningUser) })
+        var named: StoredObject?
+        for name in file.cloudNames where named == nil {
+            named = try opened.provider.find(name: name.rawValue, in: opened.access)
+        }
+        guard let found = named, try store.withSession({ try !$0.isDoomed(found.objectID, of: file.owningUser) })
         else { return (.missing, nil) }
         if file.objectID == nil { return try compare(found, with: file) }
         return (.replaced, "object \(found.objectID)")

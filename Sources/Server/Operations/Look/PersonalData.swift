@@ -70,16 +70,17 @@ extension StoreSession {
             """, [.int(userID.rawValue)]
         ) { row throws(StoreError) in
             let listed = try ListedFile(row)
+            let objectID = try row.optionalString("object_id")
             return PersonalData.OwnFile(
                 sharingGroupUUID: try row.identifier("sharing_group_uuid"), file: listed,
                 fileGroupUUID: try row.optionalIdentifier("file_group_uuid"),
                 appMetaData: try row.optionalString("app_metadata"),
                 appMetaDataVersion: try row.optionalNumber32("app_metadata_version").map { AppMetaDataVersion($0) },
-                checkSum: try row.optionalString("check_sum"), objectID: try row.optionalString("object_id"),
+                checkSum: try row.optionalString("check_sum"), objectID: objectID,
                 objectName: CloudFileName(
                     fileUUID: listed.fileUUID, deviceUUID: try row.identifier("device_uuid"),
                     fileVersion: listed.fileVersion,
-                    fileExtension: MIMEType(listed.mimeType).map(MIMETypeTable.extensionOfOlderServers) ?? "dat"
+                    fileExtension: listed.fileExtension(ofObject: objectID)
                 ).rawValue)
         }
     }

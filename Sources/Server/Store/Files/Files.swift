@@ -64,12 +64,16 @@ public struct FileRecord: Equatable, Sendable {
     /// Meaningless for deleted files.
     public var contentState = ContentState.stored
 
-    /// The name under which this server stores the object; an older one may have stored types that this one does not
-    /// accept.
-    public func cloudName(_ types: MIMETypeTable) -> CloudFileName {
-        guard let fileExtension = types.fileExtension(for: mimeType) else { return nameByOlderServer }
+    /// The name under which this server stores the object; that by an older server while ``objectID`` is unknown.
+    public var cloudName: CloudFileName {
+        guard objectID != nil else { return nameByOlderServer }
         return CloudFileName(
-            fileUUID: fileUUID, deviceUUID: deviceUUID, fileVersion: fileVersion, fileExtension: fileExtension)
+            fileUUID: fileUUID, deviceUUID: deviceUUID, fileVersion: fileVersion, fileExtension: mimeType.fileExtension)
+    }
+
+    /// The names under which the object may be found: an older server named types that it did not know differently.
+    public var cloudNames: [CloudFileName] {
+        cloudName == nameByOlderServer ? [cloudName] : [cloudName, nameByOlderServer]
     }
 
     /// The name under which an older server stored the object; its only address while ``objectID`` is unknown.

@@ -207,10 +207,11 @@ struct DownloadFileEndpoint: TransferEndpoint {
                 }
             }
         }
-        let name = file.cloudName(context.services.settings.mimeTypes).rawValue
-        guard let found = try storage.provider.find(name: name, in: storage.access) else {
-            throw CloudStorageError.notFound
+        var found: StoredObject?
+        for name in file.cloudNames where found == nil {
+            found = try storage.provider.find(name: name.rawValue, in: storage.access)
         }
+        guard let found else { throw CloudStorageError.notFound }
         let isAdopted = try context.store.transaction { session in
             try session.adopt(
                 objectID: found.objectID, revision: found.adoptedRevision, as: file, in: member.groupID)

@@ -35,21 +35,19 @@ struct IndexPage {
 
     /// The beginning of every index page, regardless of contents and style; other pages begin differently.
     static let beginning: [UInt8] = {
-        let empty = String(decoding: IndexPage([], total: 0, types: .standard).bytes(), as: UTF8.self)
+        let empty = String(decoding: IndexPage([], total: 0).bytes(), as: UTF8.self)
         return Array(empty.split(separator: "sha256-", maxSplits: 1)[0].utf8)
     }()
 
     private let files: [ListedFile]
     private let total: Int
-    private let types: MIMETypeTable
 
     /// - Parameters:
     ///   - files: at most ``maximumFiles``, the newest first.
     ///   - total: the number of all files.
-    init(_ files: [ListedFile], total: Int, types: MIMETypeTable) {
+    init(_ files: [ListedFile], total: Int) {
         self.files = files
         self.total = total
-        self.types = types
     }
 
     /// The page in UTF-8.
@@ -117,7 +115,7 @@ struct IndexPage {
     }
 
     private func item(_ file: FileRecord) -> HTMLText {
-        let name = file.cloudName(types).rawValue
+        let name = file.cloudName.rawValue
         let created = file.createdAt.description
         var item: HTMLText = "<li><figure>"
         if file.mimeType.rawValue.hasPrefix("image/") {
@@ -171,7 +169,6 @@ struct IndexPageWork: Sendable {
 
     let store: MetadataStore
     let leaseOwner: String
-    let types: MIMETypeTable
     let now: @Sendable () -> WireDate
 
     /// Stores the current page, unless it is already stored.
@@ -190,7 +187,7 @@ struct IndexPageWork: Sendable {
         let (files, total) = try store.snapshot { session in
             try session.listedFiles(of: owner.userID, limit: IndexPage.maximumFiles)
         }
-        let bytes = IndexPage(files, total: total, types: types).bytes()
+        let bytes = IndexPage(files, total: total).bytes()
         let hash = IncrementalDigest.digest(of: bytes, .sha256)
         if page.objectID != nil, page.contentHash == hash { return }
         try replace(&page, by: bytes, hash, owner, storage, logger)

@@ -47,7 +47,7 @@ public struct OutboxWorker: Sendable {
         now: @escaping @Sendable () -> WireDate, logger: Logger
     ) {
         self.store = store
-        let indexPages = IndexPageWork(store: store, leaseOwner: leaseOwner, types: .standard, now: now)
+        let indexPages = IndexPageWork(store: store, leaseOwner: leaseOwner, now: now)
         cloudWork = CloudWork(
             store: store, storage: storage, warningFile: warningFile, indexPages: writesIndexPage ? indexPages : nil,
             readings: readings, leaseOwner: leaseOwner, now: now)

@@ -28,7 +28,8 @@ struct HealthCheckEndpoint: Endpoint {
             HealthCheckResponse(
                 currentServerDateTime: context.now,
                 serverUptime: Double(uptime.seconds) + Double(uptime.attoseconds) / 1e18,
-                deployedGitTag: context.services.settings.serverVersion, availability: availability))
+                deployedGitTag: context.services.settings.serverVersion, availability: availability,
+                mimeTypes: context.services.settings.mimeTypes.types))
     }
 }
 

@@ -74,6 +74,7 @@ public struct Services: Sendable {
         public var maximumUploadBytes: Int64
         /// Limits for each user.
         public var quotas: Quotas
+        /// The types of files that may be uploaded.
         public var mimeTypes: MIMETypeTable
         /// Whether new owners get a file that warns them not to modify the folder.
         public var writesWarningFile: Bool

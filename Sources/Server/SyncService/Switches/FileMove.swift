@@ -32,7 +32,7 @@ struct FileMove {
         let prepared = try prepare(bytes, object)
         // The deadline restarts, however long the reading took.
         destination.access.deadline = .after(ContentMover.stepTime)
-        let name = former.cloudName(.standard)
+        let name = former.cloudName
         let reservation = try destination.provider.reserve(name: name.rawValue, in: destination.access)
         let intent = try UploadIntent.commit(toStore: reservation, in: owner, destination, by: intents)
         do {

@@ -73,9 +73,7 @@ struct Reupload {
 
     /// The checks before the first byte is sent.
     func check(ofBytes length: Int64) throws -> UploadAnswer<UploadDestinationPlan> {
-        guard let fileExtension = context.services.settings.mimeTypes.fileExtension(for: request.mimeType) else {
-            throw Refusal(.unknownMimeType)
-        }
+        guard context.services.settings.mimeTypes.accepts(request.mimeType) else { throw Refusal(.unknownMimeType) }
         return try context.store.snapshot { session in
             let member = try caller.member(of: request.sharingGroupUUID, using: &session)
             guard let file = try session.file(request.fileUUID, in: member.groupID) else {
@@ -88,7 +86,7 @@ struct Reupload {
             let sha256 = try session.sha256(of: request.fileUUID, in: member.groupID)
             return .decided(
                 try UploadDestinationPlan(
-                    request, file, sha256: sha256, length: length, member, fileExtension: fileExtension))
+                    request, file, sha256: sha256, length: length, member))
         }
     }
 
@@ -128,8 +126,7 @@ extension UploadDestinationPlan {
     /// The destination of a valid repeated upload.
     /// - Throws: ``ErrorCode/contentMismatch`` if the announced bytes cannot be the version's.
     fileprivate init(
-        _ request: ReuploadFileRequest, _ file: FileRecord, sha256: [UInt8]?, length: Int64, _ member: Member,
-        fileExtension: String
+        _ request: ReuploadFileRequest, _ file: FileRecord, sha256: [UInt8]?, length: Int64, _ member: Member
     ) throws(Refusal) {
         let flavour = file.owningUser.storageType.checkSumFlavour
         guard let checkSum = request.checkSum.canonical(as: flavour) else { throw Refusal(.checksumMismatch) }
@@ -142,7 +139,7 @@ extension UploadDestinationPlan {
         }
         let name = CloudFileName(
             fileUUID: request.fileUUID, deviceUUID: member.user.device, fileVersion: request.fileVersion,
-            fileExtension: fileExtension)
+            fileExtension: request.mimeType.fileExtension)
         self.init(
             member: member, owner: file.owningUser, name: name, checkSum: checkSum,
             identity: ContentIdentity(checkSum: file.checkSum, sha256: [sha256, announced].compactMap(\.self)))

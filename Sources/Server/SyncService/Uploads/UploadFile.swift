@@ -66,13 +66,11 @@ extension UploadFileRequest {
         guard length <= settings.maximumUploadBytes else {
             throw .bodyTooLarge(maximumBytes: settings.maximumUploadBytes)
         }
-        guard let fileExtension = settings.mimeTypes.fileExtension(for: mimeType) else {
-            throw Refusal(.unknownMimeType)
-        }
+        guard settings.mimeTypes.accepts(mimeType) else { throw Refusal(.unknownMimeType) }
         guard fileGroupUUID == nil || fileVersion == .first else {
             throw Refusal(.parameterOutOfRange, "fileGroupUUID is allowed only with version 0")
         }
-        return fileExtension
+        return mimeType.fileExtension
     }
 
     func cloudFileName(from device: DeviceUUID, fileExtension: String) -> CloudFileName {

@@ -143,7 +143,7 @@ struct FileConversion {
             note(row, .skipped, .mimeTypeUnusable)
             return nil
         }
-        if MIMETypeTable.standard.fileExtension(for: mimeType) == nil { note(row, .adjusted, .mimeTypeUnknown) }
+        if !MIMETypeTable.standard.accepts(mimeType) { note(row, .adjusted, .mimeTypeUnknown) }
         var isDeleted = row.deleted
         let owner = users[row.userId]?.owner
         if owner == nil {

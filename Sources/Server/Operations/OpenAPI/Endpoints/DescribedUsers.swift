@@ -8,6 +8,7 @@ extension HealthCheckRequest: DescribedRequest {
                 "currentServerDateTime": Schemas.date, "serverUptime": ["type": "number", "exclusiveMinimum": 0],
                 "deployedGitTag": Schemas.version,
                 "availability": ["type": "string", "enum": ["full", "readOnly", "maintenance"]],
+                "mimeTypes": Schemas.array(of: Schemas.text),
             ], optional: ["diagnostics": Schemas.text]))
 }
 

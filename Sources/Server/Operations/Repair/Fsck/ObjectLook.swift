@@ -73,10 +73,13 @@ struct ObjectLook {
             try compare(object, with: present)
             return nil
         }
-        let found = try patiently { storage throws(CloudStorageError) in
+        let found: StoredObject? = try patiently { storage throws(CloudStorageError) in
             var access = storage.access
             access.deadline = .after(Self.objectTime)
-            return try storage.provider.find(name: object.file.cloudName(.standard).rawValue, in: access)
+            for name in object.file.cloudNames {
+                if let found = try storage.provider.find(name: name.rawValue, in: access) { return found }
+            }
+            return nil
         }
         // Was it replaced or deleted during the request?
         guard try isStillReferred(object) else { return nil }
