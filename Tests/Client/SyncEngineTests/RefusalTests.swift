@@ -302,6 +302,7 @@ struct WithdrawalTests {
 
         #expect(driver.cancelled == [token] && !driver.engine.isSyncing)
         try driver.sync()
+        driver.replyIndex()
         #expect(driver.commits.count == 2 && driver.commits[0] == driver.commits[1])
     }
 }

@@ -181,4 +181,54 @@ struct RestorationTests {
         driver.replyIndex()
         #expect(driver.contentRequests.map(\.file) == [Driver.file(1)])
     }
+    // Found by the simulation: the changes of others were deleted, or a commit contained changes staged before.
+    @Test(
+        "A change that may have been committed is not sent again to a restored server that has reached its version",
+        arguments: [ServerCapabilities.withoutBatches, .all])
+    func lostCommit(capabilities: ServerCapabilities) throws {
+        var driver = try Driver.member(capabilities: capabilities)
+        driver.masterVersion = MasterVersion(6)
+        try driver.download(1)
+        try driver.delete(1)
+        try driver.sync()
+        driver.replyIndex()
+        if !capabilities.batches {
+            driver.reply(.uploads([]))
+            driver.replyStaged()
+        }
+        driver.reply(.failed(.unreachable))
+        let (deletions, commits) = (driver.uploadDeletions.count, driver.commits.count)
+
+        driver.restored = (RestoreMark("first")!, MasterVersion(5))
+        try driver.sync()
+        for _ in 1...3 { driver.replyIndex() }
+        driver.replyFile("theirs")
+
+        #expect(driver.contentConflicts.map(\.conflictType) == [.uploadDeletion])
+        #expect(driver.uploadDeletions.count == deletions && driver.commits.count == commits)
+    }
+
+    // Found by the simulation: the server had staged other changes at the time of the backup.
+    @Test("Changes staged before a restoration are staged again, even if the server has lost no other change")
+    func stagedBefore() throws {
+        var driver = try Driver.member()
+        try driver.upload(Driver.attributes(1), "one")
+        try driver.upload(Driver.attributes(2), "two")
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        driver.perform(driver.engine.stop())
+        driver.replyStaged()
+        #expect(!driver.engine.isSyncing && driver.errors.isEmpty)
+
+        driver.restored = (RestoreMark("first")!, driver.masterVersion)
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.uploads([Driver.row(1)]))
+        #expect(driver.waiting?.request == .discardUploads(Driver.group, [Driver.file(1)]))
+        driver.finish()
+
+        #expect(driver.fileUploads.map(\.source.path) == ["one", "one", "two"])
+        #expect(driver.commits.count == 1 && !driver.engine.uploadsPending)
+    }
 }

@@ -36,11 +36,7 @@ extension SyncStateMachine {
     mutating func needsOtherIndex(than files: IndexResponse.Files, of group: SharingGroupUUID) -> Bool {
         guard let entry = state.groups[group], let known = entry.versionBeforeRestore else { return false }
         if let restored = entry.restoredVersion {
-            if known <= restored {
-                // The server has lost nothing that the device has seen.
-                forgetRestore(of: group)
-                return false
-            }
+            if known <= restored { return false }
             guard files.masterVersion > restored, run?.changedSinceRestore?.masterVersion != files.masterVersion else {
                 return isPartial(files)
             }
@@ -81,15 +77,18 @@ extension SyncStateMachine {
     }
 
     /// Decides, file by file, whether the device or the restored server has the newer state.
-    /// - Parameter rows: All files of the group.
+    /// - Parameter rows: All files of the group, unless the server has lost nothing that the device has seen.
     mutating func reconcile(with rows: [FileInfo], in group: SharingGroupUUID) {
-        guard let entry = state.groups[group], entry.versionBeforeRestore != nil else { return }
+        guard let entry = state.groups[group], let lastSeen = entry.versionBeforeRestore else { return }
+        forgetRestore(of: group)
+        // The server has staged what it had staged at the time of the backup.
+        forgetBatch(of: group)
+        resetItems(of: group)
+        // The server has lost nothing else that the device has seen.
+        if let restored = entry.restoredVersion, lastSeen <= restored { return }
         let rows = Dictionary(rows.map { ($0.fileUUID, $0) }, uniquingKeysWith: { first, _ in first })
         let knowsChanges = entry.restoredVersion != nil
         let changed = run?.changedSinceRestore?.files ?? []
-        forgetRestore(of: group)
-        forgetBatch(of: group)
-        resetItems(of: group)
         for known in state.directory.rows(where: { $0.sharingGroupUUID == group && $0.fileVersion != nil }) {
             guard let row = rows[known.fileUUID], let version = row.fileVersion else {
                 keepLost(known)

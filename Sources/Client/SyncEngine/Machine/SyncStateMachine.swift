@@ -202,6 +202,8 @@ struct Run: Sendable {
     var suppliedQueue: RowID<UploadQueue>?
     /// The file group of the file that was uploaded again last.
     var reuploadedGroup: FileGroupUUID?
+    /// The queue of an earlier sync whose commit was sent, until this sync determines the outcome.
+    var lostCommit: RowID<UploadQueue>?
     /// Whether the user has left the group, as requested.
     var wasLeft = false
 
