@@ -231,4 +231,28 @@ struct RestorationTests {
         #expect(driver.fileUploads.map(\.source.path) == ["one", "one", "two"])
         #expect(driver.commits.count == 1 && !driver.engine.uploadsPending)
     }
+
+    // Found by the simulation: the app kept the contents of the upload that it had dropped.
+    @Test("If the deletion that an app awaits is lost with a restoration, the app receives the file")
+    func lostDeletion() throws {
+        var driver = try Driver.member()
+        try driver.download(1)
+        try driver.upload(Driver.attributes(1), "mine")
+        let backup = driver.masterVersion
+        driver.masterVersion = backup.next
+        driver.rows = [Driver.row(1, deleted: true)]
+        try driver.sync()
+        driver.replyIndex()
+        driver.answer([Driver.file(1): .rejectDownloadDeletion(.removeContentUpload)])
+
+        driver.restored = (RestoreMark("first")!, backup)
+        driver.masterVersion = backup
+        driver.rows = [Driver.row(1)]
+        driver.replyIndex()
+        driver.takeAll()
+        driver.finish()
+
+        #expect(driver.fileDownloads == [Driver.file(1), Driver.file(1)])
+        #expect(driver.deliveries.count == 2 && driver.fileUploads.isEmpty && !driver.engine.isSyncing)
+    }
 }

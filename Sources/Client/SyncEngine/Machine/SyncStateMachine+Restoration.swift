@@ -327,12 +327,9 @@ extension SyncStateMachine {
     private mutating func keepWithoutContents(_ entry: DirectoryEntry, isMissing: Bool) {
         unavailableFiles.insert(entry.fileUUID)
         if entry.deletedOnServer {
-            // The deletion takes effect, and the index shows it again.
-            state.directory.update(entry.fileUUID) {
-                $0.newerVersion = nil
-                $0.deletedOnServer = false
-            }
-            state.groups.update(entry.sharingGroupUUID) { $0.indexedVersion = nil }
+            // The deletion takes effect.
+            state.directory.update(entry.fileUUID) { $0.newerVersion = nil }
+            leaveToIndex(entry.fileUUID)
         } else if isMissing {
             reportError(
                 SyncError(.serverRestored, fileUUID: entry.fileUUID, sharingGroupUUID: entry.sharingGroupUUID))
