@@ -255,4 +255,42 @@ struct RestorationTests {
         #expect(driver.fileDownloads == [Driver.file(1), Driver.file(1)])
         #expect(driver.deliveries.count == 2 && driver.fileUploads.isEmpty && !driver.engine.isSyncing)
     }
+    // Found by the simulation: the app's contents were deleted, and nobody else had them.
+    @Test(
+        "If the storage has lost a file, the app's newer contents still survive a restoration",
+        arguments: [true, false])
+    func outOfReach(isDeleted: Bool) throws {
+        var driver = try Driver.member()
+        driver.rows = [Driver.row(1, version: 2)]
+        driver.masterVersion = MasterVersion(7)
+        try driver.sync()
+        driver.replyIndex()
+        driver.takeAll()
+        driver.replyIndex()
+        try driver.engine.requestDownload(of: Driver.file(1))
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.gone(.fileRemovedOrRenamed, appMetaData: nil, .google))
+        driver.takeDelivery()
+        driver.replyIndex()
+
+        driver.rows = [Driver.row(1, version: 1, deleted: isDeleted)]
+        driver.masterVersion = MasterVersion(5)
+        driver.restored = (RestoreMark("first")!, MasterVersion(5))
+        try driver.sync()
+        driver.replyIndex()
+        #expect(driver.contentRequests.map(\.version) == [FileVersion(2)])
+        driver.supply(Driver.contents("mine"))
+        driver.replyIndex()
+        if isDeleted {
+            driver.answer([Driver.file(1): .rejectDownloadDeletion(.keepContentUpload)])
+        } else {
+            driver.replyFile("older")
+            driver.answer(.rejectContentDownload(.keepContentUploads))
+        }
+        driver.finish()
+
+        #expect(driver.fileUploads.map(\.source.path) == ["mine"] && driver.deliveries.count == 2)
+        #expect(driver.fileUploads.map(\.fileVersion) == [FileVersion(2)] && !driver.engine.uploadsPending)
+    }
 }

@@ -131,16 +131,16 @@ extension SyncStateMachine {
     ) {
         let file = known.fileUUID
         guard let knownVersion = known.fileVersion else { return }
-        guard known.goneReason == nil else {
-            state.directory.update(file) { $0.forceDownload = true }
-            return
-        }
         let mayWrite = state.groups[known.sharingGroupUUID].map { $0.permission >= .write } ?? false
         let isSame = knownVersion == version && known.updateDate != nil && known.updateDate == row.updateDate
-        if row.deleted {
-            // Contents that were restored after the backup, or that others have deleted without knowing them.
-            if !known.deletedOnServer, knownVersion > version || (isChanged && !isSame), mayWrite {
-                state.directory.update(file) { $0.newerVersion = knownVersion }
+        // If the file is deleted: contents that were restored after the backup, or that others have deleted without
+        // knowing them. If it is out of reach, the app may have the contents nevertheless: it received or sent them
+        // before.
+        if row.deleted || known.goneReason != nil {
+            let isNewer = knownVersion > version || (isChanged && !isSame)
+            state.directory.update(file) {
+                if !$0.deletedOnServer, isNewer, mayWrite { $0.newerVersion = knownVersion }
+                if !row.deleted { $0.forceDownload = true }
             }
             return
         }
@@ -330,6 +330,9 @@ extension SyncStateMachine {
             // The deletion takes effect.
             state.directory.update(entry.fileUUID) { $0.newerVersion = nil }
             leaveToIndex(entry.fileUUID)
+        } else if entry.goneReason != nil {
+            // As expected. The download that follows is no conflict.
+            state.directory.update(entry.fileUUID) { $0.newerVersion = nil }
         } else if isMissing {
             reportError(
                 SyncError(.serverRestored, fileUUID: entry.fileUUID, sharingGroupUUID: entry.sharingGroupUUID))
