@@ -4,6 +4,35 @@ import Testing
 
 @Suite("Others' changes")
 struct DownloadTests {
+    // Found by the simulation: the app kept the file.
+    @Test(
+        "If a process ends before it records that the app has a file, a deletion by others is delivered nevertheless",
+        arguments: [true, false])
+    func unrecorded(movesFile: Bool) throws {
+        var driver = try Driver.member(maximumTransfers: 3)
+        driver.rows = [Driver.row(1), Driver.row(2), Driver.row(3)]
+        driver.masterVersion = MasterVersion(2)
+        try driver.sync()
+        driver.replyIndex()
+        driver.replyFile("two", at: 1)
+        driver.replyFile("one")
+        #expect(driver.deliveries.map { $0.map(\.attributes.fileUUID) } == [[Driver.file(2)]])
+        driver.relaunch()
+        if movesFile { driver.engine.forgetMissingFiles { $0.path == "two" } }
+
+        driver.masterVersion = MasterVersion(3)
+        driver.rows = [Driver.row(1), Driver.row(2, deleted: true), Driver.row(3)]
+        try driver.sync()
+        while case .downloadFile = driver.waiting?.request { driver.reply(.stale(current: driver.masterVersion)) }
+        driver.takeDelivery()
+        driver.replyIndex()
+        driver.takeAll()
+
+        let deleted = driver.deliveries.flatMap { $0 }.filter { $0.kind == .deletion }
+        #expect(deleted.map(\.attributes.fileUUID) == [Driver.file(2)])
+        #expect(driver.engine.state.directory[Driver.file(2)]?.deletedLocally == true)
+    }
+
     @Test("A comparison alone reports the downloads to make, and changes nothing")
     func comparisonAlone() throws {
         var driver = try Driver.member()

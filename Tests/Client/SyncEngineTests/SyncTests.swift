@@ -407,6 +407,7 @@ struct LostCommitTests {
         driver.reply(.failed(.unreachable))
         driver.relaunch(capabilities: capabilities)
         try driver.sync()
+        if capabilities.commitID { driver.replyIndex() }
         return driver
     }
 

@@ -240,6 +240,10 @@ extension Simulation {
         }
     }
 
+    /// How long the server is closed for a restoration, in seconds: longer than any client waits between two requests
+    /// that rely on the same index. Operators close it before they restore it (docs/operations.md, section 7).
+    private static let restorationSeconds = 5.0
+
     /// Restores the server from its last backup, or creates a backup.
     private func restoreServer() {
         guard let backup, !random.once(in: 3) else {
@@ -248,6 +252,7 @@ extension Simulation {
             return
         }
         report.restorations += 1
+        closedUntil = time + Self.restorationSeconds
         for device in devices { forgetLost(device, backup) }
         server.restore(backup)
         log("server: restored")

@@ -250,7 +250,7 @@ extension Simulation {
     func arrive(_ request: Request) {
         let device = devices[request.device]
         let answer: ModelServer.Answer
-        if request.restorations != report.restorations {
+        if request.restorations != report.restorations || time < closedUntil {
             // The server is closed during a restoration, and no request outlives that.
             answer = ModelServer.Answer(.failed(.unreachable))
         } else if let failure = request.failure {

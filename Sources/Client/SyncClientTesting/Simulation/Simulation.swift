@@ -62,6 +62,8 @@ public final class Simulation {
     var madeFiles = 0
     /// The last backup of the server's groups; nil before the first one.
     var backup: [SharingGroupUUID: ModelGroup]?
+    /// The time until which the server is closed because it was restored.
+    var closedUntil: Double = 0
     /// The number of accounts that users have had.
     var madeAccounts = 0
     let commitIDs: CommitIDSource

@@ -26,15 +26,21 @@ extension SyncStateMachine {
         sendCommit(of: id, .committing(id))
     }
 
-    /// Determines the outcome of a commit whose reply was lost, by resending it or from the index.
-    mutating func replayCommit(of queue: UploadQueue) {
-        if queue.batchUUID != nil {
-            replayBatch(of: queue)
-        } else if configuration.capabilities.commitID {
-            sendCommit(of: queue.id, .replayingCommit(queue.id))
-        } else {
-            sendIndex()
-        }
+    /// Resends the commit of an earlier sync whose reply was lost, to determine its outcome.
+    ///
+    /// Runs only after an index has shown that the server was not restored since: a restored server reaches the master
+    /// version that the commit names a second time, with different files and with the changes staged before the backup.
+    /// - Parameter isRestored: Whether the server was restored; then the index shows the outcome.
+    /// - Returns: Whether the sync waits for the reply; false if the index shows the outcome.
+    mutating func replayLostCommit(isRestored: Bool) -> Bool {
+        let lost = run?.lostCommit.flatMap { state.queues[$0] }
+        run?.lostCommit = nil
+        guard !isRestored, let lost, lost.commitID != nil else { return false }
+        if stopsHere() { return true }
+        if lost.batchUUID != nil { return replayBatch(of: lost) }
+        guard configuration.capabilities.commitID else { return false }
+        sendCommit(of: lost.id, .replayingCommit(lost.id))
+        return true
     }
 
     private mutating func sendCommit(of id: RowID<UploadQueue>, _ step: Run.Step) {

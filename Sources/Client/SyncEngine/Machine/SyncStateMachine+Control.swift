@@ -122,9 +122,8 @@ extension SyncStateMachine {
             item.status != .uploaded
         {
             startUploads()
-        } else if let queue = state.closedQueues(of: group).first(where: { $0.commitID != nil }) {
-            replayCommit(of: queue)
         } else {
+            run?.lostCommit = state.closedQueues(of: group).first { $0.commitID != nil }?.id
             reportDownloads()
             resumeDownloads()
         }

@@ -171,6 +171,7 @@ extension SyncStateMachine {
             keepForUndeletion(pending)
         case .rejectDownloadDeletion(.removeContentUpload) where !suppressesDeletions:
             dropItems(covered)
+            leaveToIndex(item.fileUUID)
         case .acceptDownloadDeletion where !suppressesDeletions:
             guard pending.count == covered.count else {
                 dropItems(covered)

@@ -117,7 +117,9 @@ extension SyncStateMachine {
 
     /// Removes a group of downloads.
     mutating func removeDownloads(_ group: RowID<DownloadGroup>, keepingBytes: Bool) {
+        let isUnrecorded = unrecordedDownloads.remove(group) != nil
         for item in state.downloads(in: group) {
+            if isUnrecorded { noteUnrecorded(item) }
             state.downloads[item.key] = nil
             guard let location = item.location else { continue }
             if keepingBytes {
@@ -127,6 +129,25 @@ extension SyncStateMachine {
             }
         }
         state.downloadGroups[group] = nil
+    }
+
+    /// Records that the app may have accepted a download: the next index delivers the file or its deletion, even in the
+    /// known version or if the file was unknown.
+    mutating func noteUnrecorded(_ item: DownloadItem) {
+        guard item.goneReason == nil, let group = state.downloadGroups[item.groupID] else { return }
+        let known = state.directory[item.fileUUID]
+        if item.kind == .file, known?.deletedLocally ?? true {
+            var entry =
+                known ?? DirectoryEntry(fileUUID: item.fileUUID, sharingGroupUUID: group.sharingGroupUUID)
+            entry.fileGroupUUID = entry.fileGroupUUID ?? group.fileGroupUUID
+            entry.mimeType = entry.mimeType ?? item.mimeType
+            entry.fileVersion = item.fileVersion
+            entry.deletedLocally = false
+            entry.deletedOnServer = false
+            entry.newerVersion = nil
+            state.directory.put(entry)
+        }
+        state.directory.update(item.fileUUID) { $0.forceDownload = true }
     }
 
     private mutating func cache(_ item: DownloadItem, _ location: LocalFileLocation) {

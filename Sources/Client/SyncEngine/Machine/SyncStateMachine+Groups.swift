@@ -125,12 +125,11 @@ extension SyncStateMachine {
             }
         }
         if state.openQueue == nil { openQueue() }
-        // The uploads that would have undeleted them are dead: if the user becomes a member again, the index shows the
-        // deletions again.
+        // The uploads that would have undeleted them are dead.
         for file in state.directory.rows(where: {
             $0.sharingGroupUUID == group && $0.deletedOnServer && !$0.deletedLocally
         }) {
-            state.directory.update(file.key) { $0.deletedOnServer = false }
+            leaveToIndex(file.key)
         }
         if wasLeft, run?.group == group { run?.wasLeft = true }
         if died, run?.group != group { reportError(SyncError(.notAMember, sharingGroupUUID: group)) }

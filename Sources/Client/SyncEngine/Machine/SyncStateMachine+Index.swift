@@ -66,6 +66,7 @@ extension SyncStateMachine {
         if entry.creationPending { confirmCreation(of: group) }
         state.groups.update(group) { $0.masterVersion = files.masterVersion }
         if needsOtherIndex(than: files, of: group) { return }
+        if replayLostCommit(isRestored: entry.versionBeforeRestore != nil) { return }
         settleCommit(with: files.fileIndex, in: group)
         reconcile(with: files.fileIndex, in: group)
         if askForContents() { return }

@@ -91,9 +91,8 @@ extension SyncStateMachine {
             if type == .all || entry.fileVersion == nil {
                 state.directory[entry.key] = nil
             } else if entry.deletedOnServer, !entry.deletedLocally {
-                // No upload undeletes it now, so the index must show the deletion again.
-                state.directory.update(entry.key) { $0.deletedOnServer = false }
-                state.groups.update(entry.sharingGroupUUID) { $0.indexedVersion = nil }
+                // No upload undeletes it now.
+                leaveToIndex(entry.key)
             }
         }
         for entry in state.groups.inOrder where type == .all || entry.creationPending {

@@ -36,11 +36,7 @@ extension SyncStateMachine {
     mutating func needsOtherIndex(than files: IndexResponse.Files, of group: SharingGroupUUID) -> Bool {
         guard let entry = state.groups[group], let known = entry.versionBeforeRestore else { return false }
         if let restored = entry.restoredVersion {
-            if known <= restored {
-                // The server has lost nothing that the device has seen.
-                forgetRestore(of: group)
-                return false
-            }
+            if known <= restored { return false }
             guard files.masterVersion > restored, run?.changedSinceRestore?.masterVersion != files.masterVersion else {
                 return isPartial(files)
             }
@@ -81,15 +77,18 @@ extension SyncStateMachine {
     }
 
     /// Decides, file by file, whether the device or the restored server has the newer state.
-    /// - Parameter rows: All files of the group.
+    /// - Parameter rows: All files of the group, unless the server has lost nothing that the device has seen.
     mutating func reconcile(with rows: [FileInfo], in group: SharingGroupUUID) {
-        guard let entry = state.groups[group], entry.versionBeforeRestore != nil else { return }
+        guard let entry = state.groups[group], let lastSeen = entry.versionBeforeRestore else { return }
+        forgetRestore(of: group)
+        // The server has staged what it had staged at the time of the backup.
+        forgetBatch(of: group)
+        resetItems(of: group)
+        // The server has lost nothing else that the device has seen.
+        if let restored = entry.restoredVersion, lastSeen <= restored { return }
         let rows = Dictionary(rows.map { ($0.fileUUID, $0) }, uniquingKeysWith: { first, _ in first })
         let knowsChanges = entry.restoredVersion != nil
         let changed = run?.changedSinceRestore?.files ?? []
-        forgetRestore(of: group)
-        forgetBatch(of: group)
-        resetItems(of: group)
         for known in state.directory.rows(where: { $0.sharingGroupUUID == group && $0.fileVersion != nil }) {
             guard let row = rows[known.fileUUID], let version = row.fileVersion else {
                 keepLost(known)
@@ -132,16 +131,16 @@ extension SyncStateMachine {
     ) {
         let file = known.fileUUID
         guard let knownVersion = known.fileVersion else { return }
-        guard known.goneReason == nil else {
-            state.directory.update(file) { $0.forceDownload = true }
-            return
-        }
         let mayWrite = state.groups[known.sharingGroupUUID].map { $0.permission >= .write } ?? false
         let isSame = knownVersion == version && known.updateDate != nil && known.updateDate == row.updateDate
-        if row.deleted {
-            // Contents that were restored after the backup, or that others have deleted without knowing them.
-            if !known.deletedOnServer, knownVersion > version || (isChanged && !isSame), mayWrite {
-                state.directory.update(file) { $0.newerVersion = knownVersion }
+        // If the file is deleted: contents that were restored after the backup, or that others have deleted without
+        // knowing them. If it is out of reach, the app may have the contents nevertheless: it received or sent them
+        // before.
+        if row.deleted || known.goneReason != nil {
+            let isNewer = knownVersion > version || (isChanged && !isSame)
+            state.directory.update(file) {
+                if !$0.deletedOnServer, isNewer, mayWrite { $0.newerVersion = knownVersion }
+                if !row.deleted { $0.forceDownload = true }
             }
             return
         }
@@ -328,12 +327,12 @@ extension SyncStateMachine {
     private mutating func keepWithoutContents(_ entry: DirectoryEntry, isMissing: Bool) {
         unavailableFiles.insert(entry.fileUUID)
         if entry.deletedOnServer {
-            // The deletion takes effect, and the index shows it again.
-            state.directory.update(entry.fileUUID) {
-                $0.newerVersion = nil
-                $0.deletedOnServer = false
-            }
-            state.groups.update(entry.sharingGroupUUID) { $0.indexedVersion = nil }
+            // The deletion takes effect.
+            state.directory.update(entry.fileUUID) { $0.newerVersion = nil }
+            leaveToIndex(entry.fileUUID)
+        } else if entry.goneReason != nil {
+            // As expected. The download that follows is no conflict.
+            state.directory.update(entry.fileUUID) { $0.newerVersion = nil }
         } else if isMissing {
             reportError(
                 SyncError(.serverRestored, fileUUID: entry.fileUUID, sharingGroupUUID: entry.sharingGroupUUID))

@@ -193,18 +193,17 @@ extension SyncStateMachine {
     /// Resends the smallest change, in bytes, of a batch that may not have arrived: if the batch is committed, the
     /// reply shows it, even if others have committed since. A stale reply means that the batch is not committed, and
     /// will not be.
-    mutating func replayBatch(of queue: UploadQueue) {
+    /// - Returns: False if no change can be resent.
+    mutating func replayBatch(of queue: UploadQueue) -> Bool {
         let all = state.items(in: queue.id)
         let unanswered = all.filter { $0.status != .uploaded }
         let items = unanswered.isEmpty ? all : unanswered
         let sizes = items.map { $0.kind == .file ? $0.fileSize ?? 0 : -1 }
         guard let least = sizes.min(), let index = sizes.firstIndex(of: least), let version = queue.commitVersion,
             let request = stagingRequest(items[index], in: queue, from: version)
-        else {
-            sendIndex()
-            return
-        }
+        else { return false }
         send(request, .replayingBatch(items[index].id))
+        return true
     }
 
     mutating func receiveReplayedMember(_ reply: ServerReply, _ id: RowID<UploadItem>) {

@@ -298,13 +298,21 @@ extension SyncStateMachine {
         .fileVersionMismatch, .appMetaDataVersionMismatch, .fileDeleted, .fileNotDeleted, .uploadConflict,
     ])
 
-    /// Restores a deletion if the upload that should have undeleted the file was refused and no other will undelete it:
-    /// the next index shows the deletion again.
+    /// Restores a deletion if the upload that should have undeleted the file was refused and no other will undelete it.
     mutating func forgetUndeletion(of file: FileUUID) {
         guard let entry = state.directory[file], entry.deletedOnServer, !entry.deletedLocally else { return }
         guard state.pendingItems(of: file).isEmpty else { return }
-        state.directory.update(file) { $0.deletedOnServer = false }
-        state.groups.update(entry.sharingGroupUUID) { $0.indexedVersion = nil }
+        leaveToIndex(file)
+    }
+
+    /// Lets the next index decide about a file that others have deleted, and whose upload the app or the server has
+    /// rejected: it shows the deletion again. If the file exists again, for instance on a restored server, it is
+    /// delivered even in the known version, which the app need not have.
+    mutating func leaveToIndex(_ file: FileUUID) {
+        state.directory.update(file) {
+            $0.deletedOnServer = false
+            $0.forceDownload = true
+        }
     }
 
     /// Marks all staged changes to a group as not started, since their versions may no longer be the next ones. Groups

@@ -57,6 +57,9 @@ package struct SyncStateMachine: Sendable {
     /// Closed queues that a storage does not accept now, with the error; they wait until the app requests another sync,
     /// or for the next process.
     var heldQueues: [RowID<UploadQueue>: SyncError] = [:]
+    /// Complete downloads of earlier processes: the app may have accepted them in a process that ended before recording
+    /// that.
+    var unrecordedDownloads: Set<RowID<DownloadGroup>> = []
     /// Files whose contents the library has requested in this process, and the app does not have.
     var unavailableFiles: Set<FileUUID> = []
     /// The request that settles a switch of accounts, which no sync waits for.
@@ -202,6 +205,8 @@ struct Run: Sendable {
     var suppliedQueue: RowID<UploadQueue>?
     /// The file group of the file that was uploaded again last.
     var reuploadedGroup: FileGroupUUID?
+    /// The queue of an earlier sync whose commit was sent, until this sync determines the outcome.
+    var lostCommit: RowID<UploadQueue>?
     /// Whether the user has left the group, as requested.
     var wasLeft = false
 
@@ -217,6 +222,7 @@ extension SyncStateMachine {
         self.now = now
         if state.openQueue == nil { openQueue() }
         repairInFlight()
+        unrecordedDownloads = Set(state.downloadGroups.rows { $0.status == .downloaded }.map(\.id))
         for item in state.items.rows(where: { state.queues[$0.queueID] == nil }) { removeItem(item) }
         for queue in state.queues.rows(where: { $0.state != .open }) where !state.items.contains(at: .queue(queue.id)) {
             state.queues[queue.key] = nil
@@ -280,6 +286,7 @@ extension SyncStateMachine {
     /// acknowledge the delivery. Must not be called while a sync is active.
     package mutating func forgetMissingFiles(_ isMissing: (LocalFileLocation) -> Bool) {
         for item in state.downloads.rows(where: { $0.location.map(isMissing) ?? false }) {
+            noteUnrecorded(item)
             state.downloads.update(item.key) {
                 $0.status = .notStarted
                 $0.location = nil

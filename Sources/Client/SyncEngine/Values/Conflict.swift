@@ -99,7 +99,8 @@ public enum DownloadDeletionResolution: Sendable, Hashable {
     public enum ContentUploadResolution: Sendable, Hashable {
         /// They are sent and restore the file. Not possible for app metadata alone.
         case keepContentUpload
-        /// They are dropped; the deletion is delivered later, without a conflict.
+        /// They are dropped; the deletion is delivered later, without a conflict. If the file exists again by then, the
+        /// file is delivered.
         case removeContentUpload
     }
 
