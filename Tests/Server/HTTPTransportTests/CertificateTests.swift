@@ -13,7 +13,7 @@ struct CertificateTests {
         #expect(
             reasons == [
                 .refused("TLS: the provider's certificate has expired"),
-                .refused("TLS: the provider's certificate does not verify"),
+                .refused("TLS: the provider's certificate cannot be verified"),
             ])
     }
 }
