@@ -170,7 +170,7 @@ struct FileVersionTests {
         expectError(try alice.upload(next.next("3"), masterVersion: 2, metadata: TestMetadata(2, "x")), 409)
     }
 
-    @Test("Undelete of a new file is rejected; of a live file it is a normal next version [123] [F57]")
+    @Test("Undeleting a new file is rejected; undeleting a live file is a normal next version [123] [F57]")
     func undelete() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile("old")

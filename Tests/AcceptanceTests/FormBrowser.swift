@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A browser without scripts and pictures that follows redirects and fills in one form, like a person in front of it.
+/// A browser without scripts or pictures that follows redirects and fills in one form, like a person in front of it.
 ///
 /// It connects to the stack's sandbox for all host names, and trusts only the sandbox's certificate authority.
 struct FormBrowser: ConsentBrowser {

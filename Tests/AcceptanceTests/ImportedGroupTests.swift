@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Users whose app used the older server yesterday and uses this one today, without a change.
-@Suite("After importing an older server")
+@Suite("After an import from an older server")
 struct ImportedGroupTests {
     private let server: TestServer
     private let alice: TestUser

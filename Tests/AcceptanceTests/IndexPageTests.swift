@@ -69,7 +69,7 @@ extension PrivateStackTests {
             let waiting = try pending(alice)
             let names = [picture, text].map { $0.cloudName(device: alice.device) }
 
-            // The page waits for further changes, whichever the storage.
+            // The page waits for further changes, whatever the storage.
             if provider != .google { try hurry(alice) }
             let first = try await page(of: alice, "both files") { page in names.allSatisfy(page.contains) }
             let tool = try OperatorTool(server)

@@ -124,7 +124,7 @@ struct LeavingTests {
         try carol.stage(next, masterVersion: 4)
         #expect(try carol.commitStaged(masterVersion: 4) == 1)
         expectDownload(try bob.download(next, masterVersion: 5), of: next)
-        // Alice's storage keeps nothing of Carol's upload.
+        // Alice's storage keeps no part of Carol's upload.
         try await eventually("the uncommitted file is deleted from the owner's storage") {
             try alice.stored(lost).isEmpty
         }

@@ -48,7 +48,7 @@ struct MicrosoftTests {
     // MARK: Signing in
 
     @Test(
-        "An access token for the app's own API can sign up where Microsoft accepts no id token as assertion",
+        "An access token for the app's own API can sign up where Microsoft accepts no id token as an assertion",
         arguments: ["USER", "WORK"])
     func accessTokenForOurAPI(tokenType: String) throws {
         let mia = try signUp(tokenType: tokenType, sendsIDToken: false)

@@ -149,7 +149,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("On a Nextcloud, files that everybody may read do not prove a password")
+        @Test("On a Nextcloud server, files that everybody may read do not prove a password")
         func openNextcloud() throws {
             let alice = try server.signUpOwningUser(.webdav)
             try server.sandbox.changeSettings(["nextcloudOpenReads": 1])
@@ -224,7 +224,7 @@ extension PrivateStackTests {
         }
 
         // Runs last, since rejections count for all of the server's users.
-        @Test("A Nextcloud that blocks addresses after wrong passwords never blocks syncd")
+        @Test("A Nextcloud server that blocks addresses after wrong passwords never blocks syncd")
         func nextcloudTurnsAway() throws {
             let alice = try server.signUpOwningUser(.webdav)
             let friend = try alice.newMember(.write)

@@ -48,7 +48,7 @@ struct StagedUploadTests {
         #expect(Set(try alice.stagedUploads().compactMap { $0.fileUUID?.text }) == Set(files.map(\.uuid)))
     }
 
-    @Test("Staged uploads are not visible to other devices, users and groups [183]")
+    @Test("Staged uploads are not visible to other devices, users or groups [183]")
     func others() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)

@@ -35,7 +35,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "If a provider asks for six seconds' pause, its users learn that immediately, and others are unaffected",
+            "If a provider asks for a pause of six seconds, its users learn of it immediately; others are unaffected",
             arguments: [429, 503])
         func throttled(status: Int) async throws {
             let people = try (0..<60).map { _ in try server.newcomer(.google) }

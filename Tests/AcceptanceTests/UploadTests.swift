@@ -65,7 +65,7 @@ struct UploadTests {
         expectDownload(try alice.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("A body announced with one byte above the limit immediately gets 413 [134]")
+    @Test("A body announced as one byte above the limit immediately gets 413 [134]")
     func tooLarge() throws {
         let alice = try server.signUpOwningUser()
         let limit = try Self.maximumUploadBytes(of: server)

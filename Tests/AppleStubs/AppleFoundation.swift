@@ -1,4 +1,4 @@
-// What Foundation has on Apple's platforms only. scripts/check-apple imports this module beside Foundation.
+// What Foundation has on Apple's platforms only. scripts/check-apple imports this module alongside Foundation.
 @_exported public import Foundation
 @_exported public import FoundationNetworking
 

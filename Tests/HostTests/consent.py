@@ -1,4 +1,4 @@
-"""A browser on the consent page for access to a storage: the sandbox's, in place of the providers'."""
+"""A browser on the sandbox's consent page for access to a storage, which stands in for the providers' pages."""
 
 import html
 import http.client

@@ -58,7 +58,7 @@ class BootstrapTests(unittest.TestCase):
                            "sudo": "#!/bin/sh\nshift\nexec \"$@\"\n", "systemctl": "#!/bin/sh\n"}.items():
             self.make_tool(name, text)
         os.mkfifo(self.folder / "go")
-        # A copy, since whoever runs the tests may be installing with the original.
+        # A copy, since the person who runs the tests may be installing with the original.
         self.script = self.folder / "bootstrap"
         self.script.write_bytes(BOOTSTRAP.read_bytes())
         self.environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "STATE": str(self.folder)}

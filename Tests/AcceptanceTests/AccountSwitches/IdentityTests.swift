@@ -44,7 +44,7 @@ struct IdentityTests {
         #expect(redeemed.json?.userAppId?.text != first.json?.userAppId?.text)
     }
 
-    @Test("All devices share one identity; each receives its own grant, and none that already presents a valid one")
+    @Test("All devices share one identity; each receives its own grant unless it already presents a valid one")
     func grants() throws {
         let alice = try server.signUpOwningUser()
         let tablet = alice.onAnotherDevice()

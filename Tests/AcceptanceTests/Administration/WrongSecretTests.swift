@@ -53,7 +53,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("A sealing key that does not fit the stored tokens is an error that names it, not a defect")
+        @Test("A sealing key that does not match the stored tokens is an error that names it, not a defect")
         func sealingKey() throws {
             let stack = try PrivateStack("other-key", responders: 1)
             let server = try TestServer(stack)

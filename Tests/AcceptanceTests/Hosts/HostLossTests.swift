@@ -48,7 +48,7 @@ extension PrivateStackTests {
         // MARK: Uploads in pieces
 
         @Test(
-            "An upload resumes at the other host, at the offset that the storage has",
+            "An upload resumes on the other host, at the offset that the storage has",
             arguments: [SandboxProvider.google, .dropbox])
         func upload(storage: SandboxProvider) async throws {
             let alice = try first.signUpOwningUser(storage)
@@ -92,7 +92,7 @@ extension PrivateStackTests {
 
         // MARK: Switches of accounts
 
-        @Test("A switch proposed at the lost host can be confirmed, and its files uploaded again, at the other host")
+        @Test("A switch proposed on the lost host can be confirmed, and its files uploaded again, on the other host")
         func proposal() async throws {
             let files = [TestFile("one"), TestFile("two")]
             var move = try AccountSwitch(on: first, files: files)

@@ -107,7 +107,7 @@ extension RandomisedRun {
         try account(for: exchanges)
     }
 
-    /// Commits while another caller reads the group repeatedly, and must see all or nothing of the commit.
+    /// Commits while another caller reads the group repeatedly, and must see either all of the commit or none of it.
     mutating func commitWatched(_ request: Request, by caller: Caller) async throws {
         let watcher = random.pick(cast.callers) ?? caller
         let look = Request.index(group: request.group)

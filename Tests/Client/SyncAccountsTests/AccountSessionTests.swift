@@ -268,7 +268,7 @@ struct AccountSessionTests {
         #expect(provider.requests.count == 1)
     }
 
-    @Test("An unreachable provider is retryable, a required sign-in is not")
+    @Test("An unreachable provider is retryable; a required sign-in is not")
     func unreachableForTheServer() async throws {
         let shown = AccountCredentials.alice.credentials
         let away = try session(MemoryStore(.alice), ScriptedProvider { _ in (500, "") })

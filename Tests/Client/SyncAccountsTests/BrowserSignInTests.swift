@@ -62,7 +62,7 @@ struct BrowserSignInTests {
         #expect(provider.requests[1].authorization == "Bearer ya29.first")
     }
 
-    @Test("A Nextcloud issues both codes; the token is a bearer token, renewed by the program's client")
+    @Test("A Nextcloud server issues both codes; the token is a bearer token, renewed by the program's client")
     func nextcloud() async throws {
         let provider = ScriptedProvider.nextcloud()
         let scheme = AccountScheme.nextcloud(

@@ -8,7 +8,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Sign-in at a Nextcloud")
+@Suite("Signing in to a Nextcloud server")
 struct NextcloudSignInTests {
     /// A Nextcloud at `https://cloud.example.com/nc` with scripted replies, selected by the end of the path.
     private final class Server: Sendable {
@@ -99,7 +99,7 @@ struct NextcloudSignInTests {
     }
 
     @Test(
-        "A server that is not a Nextcloud is distinguished from one that does not respond", arguments: [200, 404, 500])
+        "A server other than Nextcloud is distinguished from one that does not respond", arguments: [200, 404, 500])
     func noNextcloud(status: Int) async {
         let server = Server([("/index.php/login/v2", status, "<html>")])
         await #expect {

@@ -57,7 +57,7 @@ private final class AccountConversation {
                 case .account(let request): "\(request)"
                 case .files(let request, _): "\(request)"
                 }
-            // Type names without modules and common prefixes.
+            // Type names without modules or common prefixes.
             return "\(device.name), account \(account.number), epoch \(epoch): "
                 + text.replacing(/Sync[A-Za-z]*\./, with: "").prefix(160)
         }

@@ -37,7 +37,7 @@ struct BackgroundTransfersTests {
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }
 
-    @Test("The app learns once that all transfers were reported, in whichever order both sides call")
+    @Test("The app learns once that all transfers were reported, in whichever order the two sides call")
     func finish() {
         let transfers = BackgroundTransfers(folder: Self.folder())
         let count = Mutex(0)

@@ -191,7 +191,7 @@ struct DriverTests {
         try await again.client.synced()
     }
 
-    @Test("The server in memory does not support users and invitations")
+    @Test("The server in memory does not support users or invitations")
     func noUsers() async throws {
         let bench = try Bench { Bench.index($0) }
         let error = await #expect(throws: SyncError.self) { try await bench.client.checkForExistingUser() }

@@ -57,7 +57,7 @@ struct DeliveryTests {
         #expect(work.map(\.file.path.text) == [Self.copy] && work[0].file.fileUUID != file.fileUUID)
     }
 
-    @Test("An edit that the library dropped for the download is also kept; equal edits on both sides are no conflict")
+    @Test("An edit dropped by the library for the download is also kept; identical edits on both sides do not conflict")
     func givenUpEdit() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")
@@ -109,7 +109,7 @@ struct DeliveryTests {
         #expect(try desk.work().map(\.file.fileUUID) == [file.fileUUID])
     }
 
-    @Test("A local move survives new contents by others; if both sides move a file, the path known to others wins")
+    @Test("A local move survives new contents from others; if both sides move a file, the path known to others wins")
     func moves() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")
@@ -149,7 +149,7 @@ struct DeliveryTests {
         #expect(work.count == 1 && work[0].file.fileUUID != second.fileUUID)
     }
 
-    @Test("New contents by others override a local deletion; a new path does not")
+    @Test("New contents from others override a local deletion; a new path does not")
     func deletedHere() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")

@@ -70,7 +70,7 @@ struct LocalChangeTests {
     }
 
     @Test(
-        "Moved files with equal contents are each recognised; an empty file is recognised only by its identity")
+        "Moved files with identical contents are each recognised; an empty file is recognised only by its identity")
     func ambiguousMoves() throws {
         let desk = try Desk()
         let (first, second) = (try desk.publish("1", "same"), try desk.publish("2", "same"))

@@ -298,7 +298,7 @@ struct UncooperativeServerTests {
 
     // MARK: Files
 
-    @Test("100 MB are sent and received with the memory for a few")
+    @Test("100 MB are sent and received in a few MB of memory")
     func flatMemory() async throws {
         await #expect(processExitsWith: .success) {
             let size = 100_000_000

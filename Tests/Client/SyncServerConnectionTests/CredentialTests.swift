@@ -35,7 +35,7 @@ struct CredentialTests {
         #expect(bench.recorder.events.filter { $0 == .signInRequired }.count == 1)
     }
 
-    @Test("At a sign-in, the credential provider receives the accepted code and a long-lived token; otherwise nothing")
+    @Test("On sign-in, the credential provider receives the accepted code and a long-lived token; otherwise nothing")
     func accepted() async throws {
         let user = HTTPReply.reply(200, #"{"userId":7}"#, headers: ["syncserver-access-token": "long"])
         let bench = Bench(.success(user))

@@ -33,7 +33,7 @@ struct DirectDownloadTests {
         return reply
     }
 
-    /// The requests of a download with these replies of the server and storage.
+    /// The requests of a download, given these replies from the server and storage.
     private func asked(
         isDirect: Bool = true, sendsParts: Bool = true,
         _ replies: @escaping @Sendable (Int) throws -> Result<HTTPReply, TransportFailure>

@@ -126,7 +126,7 @@ struct DirectUploadTests {
         #expect(error == nil && pauses == 4 && exchanges.count == 7)
         #expect(exchanges.last?.body == .part(of: file, 0..<bytes))
 
-        // The same applies if it stores nothing of what it receives.
+        // The same applies if it stores none of what it receives.
         let (other, _, _) = try await sent(
             [.success(Self.created())] + Array(repeating: .success(Self.more(from: 0)), count: 6)
                 + [.success(Self.staged)])

@@ -111,7 +111,7 @@ struct AlbumTests {
         #expect(try complaint("join", "nonsense").contains("not an invitation code"))
     }
 
-    @Test("Albums with the same name are created only on request, and distinguished")
+    @Test("Albums with the same name are created only on request, and are distinguished")
     func namesakes() throws {
         try adaWithPhoto()
         let again = try run("phone", "create", "Summer")

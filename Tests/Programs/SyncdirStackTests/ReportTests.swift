@@ -254,7 +254,7 @@ extension SyncdirTests {
             }
         }
 
-        @Test("Groups with the same name are created only on request, and distinguished")
+        @Test("Groups with the same name are created only on request, and are distinguished")
         func namesakes() throws {
             let ada = try TerminalUser("Ada", server)
             let first = try ada.succeed("create-group", "Notes")

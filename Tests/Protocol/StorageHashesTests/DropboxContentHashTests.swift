@@ -39,7 +39,7 @@ struct DropboxContentHashTests {
         #expect(contentHash.finish().hexLowercase == hash)
     }
 
-    @Test("Known answer of 1 GiB [365]")
+    @Test("Known answer for 1 GiB [365]")
     func gibibyte() {
         let mebibyte = [UInt8](repeating: 0x61, count: 1 << 20)
         var hash = DropboxContentHash()

@@ -29,14 +29,14 @@ struct CheckSumTests {
     }
 
     @Test(
-        "A text that is not hexadecimal, empty or too long is not a checksum",
+        "A text that is empty, too long or not hexadecimal is not a checksum",
         arguments: ["", "xyz", "0x12", "12 ", "é"])
     func malformed(text: String) {
         #expect(CheckSum(text) == nil)
         #expect(CheckSum(String(repeating: "0", count: 129)) == nil)
     }
 
-    @Test("The types of deployed clients, and what phones make, may be uploaded; similar texts and others not [F40]")
+    @Test("Types of deployed clients, and types that phones produce, may be uploaded; others may not [F40]")
     func standardTypes() throws {
         #expect(
             MIMETypeTable.deployed.types.map(\.rawValue) == ["application/x-url", "image/jpeg", "text/plain"])

@@ -67,7 +67,7 @@ struct ExtensionMessageTests {
                 appMetaData: AppMetaData(version: .first, contents: Sample.nasty), batch: plain))
     }
 
-    @Test("A batch's message is decoded beside any metadata, since its & is encoded")
+    @Test("A batch's message is decoded alongside any metadata, since its & is encoded")
     func batchMessage() throws {
         let request = try UploadFileRequest(
             query: """

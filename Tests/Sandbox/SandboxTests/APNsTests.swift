@@ -137,7 +137,7 @@ struct APNsTests {
         #expect(try sandbox.violations() == ["http-version"])
     }
 
-    @Test("Path, method and payload are checked like Apple's service does")
+    @Test("Path, method and payload are checked as Apple's service checks them")
     func shape() throws {
         #expect(try reason(push(to: "a/b")) == "BadPath")
         #expect(try reason(push(method: "GET")) == "MethodNotAllowed")

@@ -86,7 +86,7 @@ struct CatalogTests {
         #expect(try folder.read(ConfigurationFolder.smallest).publicURL == nil)
     }
 
-    @Test("Without a list the server accepts what phones make; an empty list leaves what every client knows")
+    @Test("Without a list, types that phones produce are accepted; with an empty one, those that every client knows")
     func mimeTypes() throws {
         let folder = try ConfigurationFolder()
         func text(_ list: String) throws -> String {

@@ -114,7 +114,7 @@ struct BulkheadAndCircuitsTests {
         #expect(clock.now - before >= .seconds(1))
         #expect(clock.now - before < .milliseconds(1_100))
 
-        // Real threads and real time: all calls succeed, one after the other.
+        // Real threads and real time: all calls succeed, one after another.
         let busy = Gate(
             bulkhead: Bulkhead(limits: .init(calls: 2, waiting: 6, patience: .seconds(20))) { Pause.sleep($0) },
             circuits: Circuits())

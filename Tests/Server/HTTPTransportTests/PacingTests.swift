@@ -79,7 +79,7 @@ struct PacingTests {
         #expect(try call() == .milliseconds(90), "100 ms after the first rejection")
     }
 
-    @Test("Simultaneous calls of one token are spaced; none waits more than two seconds, or needlessly")
+    @Test("Simultaneous calls with one token are spaced; none waits more than two seconds, or needlessly")
     func bounded() throws {
         for _ in 0..<5 { try call(reply: 429) }
         let waits = Mutex<[Duration]>([])

@@ -144,7 +144,7 @@ struct AccountSwitchTests {
     }
 
     @Test(
-        "An expired proposal is invalid, and is deleted with its tokens; a finished switch is kept for long"
+        "An expired proposal is invalid, and is deleted with its tokens; a finished switch is kept for a long time"
     )
     func forgetting() throws {
         let id = try propose()

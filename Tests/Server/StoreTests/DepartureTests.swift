@@ -217,7 +217,7 @@ struct DepartureTests {
     }
 
     @Test(
-        "An ended group has no members, invitations and staged changes, and all its files are deleted [299] [300] [301]"
+        "An ended group has no members, invitations or staged changes, and all its files are deleted [299] [300] [301]"
     )
     func ended() throws {
         let scene = try Scene(fixture)
@@ -328,7 +328,7 @@ struct DepartureTests {
         #expect(try changedAt(scene.secondsFile) == Int(version + 1))
     }
 
-    @Test("Users of the same groups are removed at once, in any order: without a deadlock, all succeed")
+    @Test("Users of the same groups are removed simultaneously, in any order: all succeed, without a deadlock")
     func removedTogether() throws {
         let owner = try fixture.addOwner()
         let users = try (0..<4).map { _ in try fixture.addUser(.google) }

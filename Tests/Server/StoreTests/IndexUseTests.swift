@@ -273,7 +273,7 @@ struct IndexUseTests {
         #expect((100...105).contains(try crowd.rowsRead { _ = try $0.takeStaged(in: crowd.area) }))
     }
 
-    @Test("A commit of new files examines these and the staged rows, however many files the group has")
+    @Test("A commit of new files examines only them and the staged rows, however many files the group has")
     func commitOfNewFiles() throws {
         let crowd = try Crowd.shared.get()
         var area = crowd.area

@@ -72,7 +72,7 @@ struct ResumableUploadTests {
     }
 
     @Test(
-        "An upload begun at S3 stays on record until it has been ended there, but hidden from the client",
+        "An upload begun on S3 stays on record until it has been ended there, but is hidden from the client",
         arguments: End.allCases)
     private func begunAtS3(end: End) throws {
         let owner = try fixture.addOwner(.s3)

@@ -14,7 +14,7 @@ struct SharingGroupTests {
 
     // MARK: Groups and memberships
 
-    @Test("A group is found with and without a name, a missing one is not [331]", arguments: [nil, "Family 👪"])
+    @Test("A group is found with and without a name; a missing one is not [331]", arguments: [nil, "Family 👪"])
     func group(name: String?) throws {
         let user = try fixture.addUser()
         let group = try fixture.addGroup(of: user, name: name)
@@ -208,7 +208,7 @@ struct SharingGroupTests {
         #expect(outcomes.successes().flatMap { $0 }.sorted() == Array(1...60))
     }
 
-    @Test("While a version is locked shared it cannot be advanced, but others may also lock it")
+    @Test("While a version has a shared lock it cannot be advanced, but others may also lock it")
     func lockMasterVersionShared() throws {
         let group = try fixture.addOwner().area.groupID
         var impatient = fixture.settings

@@ -229,7 +229,7 @@ struct StagingTests {
         #expect(try owner.staged().map(\.fileUUID) == [files[0]])
     }
 
-    @Test("A change staged at another node during its user's removal is withdrawn, and nothing else")
+    @Test("A change staged on another node during its user's removal is withdrawn, and nothing else")
     func stagedByStrangers() throws {
         let staying = StagedChange.upload(of: someFile(), version: 0, object: "staying", owner: storage)
         try owner.stage(staying, at: noon(plus: 5))

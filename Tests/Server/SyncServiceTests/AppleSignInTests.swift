@@ -125,7 +125,7 @@ struct AppleSignInTests {
     }
 
     @Test(
-        "A withdrawal survives an unreadable record, and a later sign-in counts, even past its token's end")
+        "A withdrawal survives an unreadable record, and a later sign-in counts, even after its token has expired")
     func withdrawalOutlivesRecord() throws {
         try join(try apple.token("001"), code: "code 1")
         apple.advance(90_000)

@@ -30,7 +30,7 @@ struct ArrivalCoalescingTests {
         #expect(arrivals.pause(before: Self.muchMissing) != nil)
     }
 
-    @Test("A pause only below the rate of a slow phone, measured in the last second")
+    @Test("Reads pause only below the rate of a slow phone, measured over the last second")
     func rate() {
         #expect(arrivals(Self.slowBytes - 1).pause(before: Self.muchMissing) != nil)
         #expect(arrivals(Self.slowBytes).pause(before: Self.muchMissing) == nil)

@@ -37,7 +37,7 @@ struct CodeExchangeTests {
         return try server.sealer.open(sealed.record, from: .user(userID))
     }
 
-    @Test("Of several equal concurrent requests one exchanges the code, and all get the same reply")
+    @Test("Of several identical concurrent requests one exchanges the code, and all get the same reply")
     func twins() throws {
         let server = server
         server.exchanges.during { while server.waits.count < 20 { sched_yield() } }
@@ -50,7 +50,7 @@ struct CodeExchangeTests {
         #expect(try stored().refreshToken == "from one")
     }
 
-    @Test("Equal concurrent redemptions exchange the code once")
+    @Test("Identical concurrent redemptions exchange the code once")
     func redemptions() throws {
         let host = try server.signUp("host")
         let offered =

@@ -39,7 +39,7 @@ struct CommitIDTests {
         #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 1)
     }
 
-    @Test("Of many equal concurrent requests one commits, and all get its reply")
+    @Test("Of many identical concurrent requests one commits, and all get its reply")
     func concurrent() throws {
         let (server, alice, commitID) = (server, alice, commitID)
         _ = server.upload(bytes, of: someFile(), by: alice)

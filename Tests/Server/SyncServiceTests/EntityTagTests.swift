@@ -14,7 +14,7 @@ struct EntityTagTests {
         EntityTag(groups: [], request: request, caller: UserID(caller), serverVersion: version)
     }
 
-    @Test("Equal requests of a user to a server in the same state have the same tag, and any other request has another")
+    @Test("A user's identical requests to a server in the same state have the same tag; any other request has another")
     func differences() {
         let others = [
             tag(IndexRequest(sharingGroupUUID: nil)),

@@ -47,7 +47,7 @@ struct FailedSignInsTests {
         #expect(failures.networksKnown == 0)
     }
 
-    @Test("Memory for networks is bounded, and those with most failures are kept longest")
+    @Test("Memory for networks is bounded, and those with the most failures are kept longest")
     func bounded() {
         let clock = Clock()
         let failures = FailedSignIns(perMinute: 2) { clock.now }

@@ -161,7 +161,7 @@ struct GroupAdministrationTests {
         server.send(GetSharingInvitationsRequest(sharingGroupUUID: alice.group), as: phone ?? alice)
     }
 
-    @Test("Open invitations are listed only to admins, with their remaining acceptors")
+    @Test("Open invitations are listed for admins only, with their remaining acceptors")
     func listed() throws {
         let (one, many) = (try invite(), try invite(.read, acceptors: 3))
         try server.execute("UPDATE invitations SET expires_at = expires_at + INTERVAL 1 HOUR WHERE permission = 'read'")

@@ -10,7 +10,7 @@ import Testing
 
 @testable import SyncService
 
-/// The work that requests leave to the jobs role, tested beside the requests that leave it.
+/// The work that requests leave to the jobs role, tested together with the requests that leave it.
 @Suite("Work after the reply")
 struct OutboxWorkerTests {
     private let server: TestServer
@@ -90,7 +90,7 @@ struct OutboxWorkerTests {
         #expect(server.cloud.objects.isEmpty)
     }
 
-    @Test("After equal uploads the discarded object is deleted, and never the staged one")
+    @Test("After identical uploads the discarded object is deleted, never the staged one")
     func twins() throws {
         let (server, alice, file) = (server, alice, someFile())
         _ = concurrently(5) { _ in server.upload(someBytes(9), of: file, by: alice).status ?? 0 }
@@ -133,7 +133,7 @@ struct OutboxWorkerTests {
     }
 
     @Test(
-        "A deletion waits for an earlier upload, because that upload may have found the very object",
+        "A deletion waits for an earlier upload, because that upload may have found the same object",
         arguments: [true, false])
     func olderUpload(isAdopted: Bool) throws {
         try work()
@@ -384,7 +384,7 @@ struct OutboxWorkerTests {
         #expect(server.cloud.objects.isEmpty)
     }
 
-    @Test("A change staged at another node during its user's removal is withdrawn by the next housekeeping")
+    @Test("A change staged on another node during its user's removal is withdrawn by the next housekeeping")
     func stagedByStranger() throws {
         #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
         let housekeeper = Housekeeper(

@@ -103,7 +103,7 @@ struct QuotaTests {
             server.send(AddUserRequest(sharingGroupUUID: other.group, cloudFolderName: "F"), as: other).status == 200)
     }
 
-    @Test("Invitations: limited at any time until one is removed, and within an hour until the hour is over")
+    @Test("Invitations: the limit on open ones lasts until one is removed, that on new ones until the hour is over")
     func invitations() throws {
         let open = try server([.openInvitations: 2])
         let alice = try open.signUp()

@@ -287,7 +287,7 @@ struct RouterTests {
 
     // MARK: Requests that arrive twice
 
-    @Test("Concurrent equal AddUser requests create one user and one group, and all get the same reply")
+    @Test("Concurrent identical AddUser requests create one user and one group, and all get the same reply")
     func addUserTwice() throws {
         let server = try TestServer()
 
@@ -331,7 +331,7 @@ struct RouterTests {
         }
     }
 
-    @Test("Concurrent equal DoneUploads requests commit once, and all get the first one's reply")
+    @Test("Concurrent identical DoneUploads requests commit once, and all get the first one's reply")
     func doneUploadsTwice() throws {
         let server = try TestServer()
         let alice = try server.signUp()

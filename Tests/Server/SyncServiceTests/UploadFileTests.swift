@@ -55,7 +55,7 @@ struct UploadFileTests {
         #expect(try outboxRows == 0)
     }
 
-    @Test("Of two equal concurrent uploads the second discards its own object, and both get the same dates")
+    @Test("Of two identical concurrent uploads the second discards its own object, and both get the same dates")
     func twins() throws {
         let (server, alice, bytes, file) = (server, alice, bytes, someFile())
         var behaviour = FakeCloud.Behaviour()
@@ -73,7 +73,7 @@ struct UploadFileTests {
         #expect(try stagedRows == 1)
     }
 
-    @Test("Many equal concurrent uploads leave one staged object, and all others are deleted")
+    @Test("Many identical concurrent uploads leave one staged object, and all others are deleted")
     func manyTwins() throws {
         let (server, alice, bytes, file) = (server, alice, bytes, someFile())
 
@@ -115,7 +115,7 @@ struct UploadFileTests {
         #expect(try dueDeletions == 1)
     }
 
-    @Test("A stale upload is rejected before bytes are sent to the cloud, but after its body was read")
+    @Test("A stale upload is rejected before bytes are sent to the cloud, but after its body has been read")
     func stale() throws {
         let reply = server.upload(bytes, of: someFile(), master: 7, by: alice)
 

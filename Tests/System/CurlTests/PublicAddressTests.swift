@@ -42,7 +42,7 @@ struct PublicAddressTests {
     }
 
     @Test(
-        "Addresses of the public Internet are accepted, even directly beside rejected ranges",
+        "Addresses of the public Internet are accepted, even those adjacent to rejected ranges",
         arguments: [
             "1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255",
             "128.0.0.0", "169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "192.0.1.0", "192.0.3.0",

@@ -51,7 +51,7 @@ struct DigestTests {
 
     /// Computed with Python's hashlib and `rclone hashsum`.
     @Test(
-        "Known answers of 1 GiB [365]",
+        "Known answers for 1 GiB [365]",
         arguments: [
             (DigestAlgorithm.md5, "adb5a28fda6ec2a01075b9945887a083"),
             (.sha1, "ecebf8a78d57368378471ce3d7046702ed865e92"),

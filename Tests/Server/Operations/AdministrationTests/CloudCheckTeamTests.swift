@@ -22,7 +22,7 @@ struct CloudCheckTeamTests {
         }
     }
 
-    @Test("A hanging storage does not delay others, and is named meanwhile; outcomes are in order")
+    @Test("A hanging storage does not delay others, and is named while it hangs; outcomes are in order")
     func hanging() throws {
         let othersAreDone = DispatchSemaphore(value: 0)
         let count = Mutex(0)
@@ -56,7 +56,7 @@ struct CloudCheckTeamTests {
         #expect(shown.allSatisfy { (5...14).contains($0.folders) && (100...181).contains($0.objects) })
     }
 
-    @Test("The status names storages that take long")
+    @Test("The status names storages that take a long time")
     func text() {
         let status = CloudCheckStatus(
             objects: 7, folders: 2, inProgress: [(UserID(4), .seconds(31)), (UserID(5), .seconds(1))])

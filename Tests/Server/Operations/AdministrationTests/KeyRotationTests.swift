@@ -38,7 +38,7 @@ struct KeyRotationTests {
             INSERT INTO exchanged_codes (code_hash, credentials, exchanged_at)
             VALUES (X'\(hash.hexLowercase)', X'\(code.hexLowercase)', NOW())
             """)
-        // A removed user, with tokens for clearing the storage and to be revoked.
+        // A removed user, with tokens that are used to clear the storage and then revoked.
         let left = try fixture.sealer.seal(
             StoredCredentials(refreshToken: "of who left"), for: .user(Self.removed)
         ).hexLowercase

@@ -25,7 +25,7 @@ struct ChartTests {
 
     // MARK: Bars
 
-    @Test("The longest bar fills the width, the others have their proportion of it, and parts are side by side")
+    @Test("The longest bar fills the width, the others are proportional to it, and parts are side by side")
     func bars() {
         let chart = BarChart([
             .init("a", "3", [.init(2, .main, "good"), .init(1, .bad, "failed")]),
@@ -167,7 +167,7 @@ struct ChartTests {
         #expect(ticks.allSatisfy { days[0]...days[1] ~= Int($0.value) })
     }
 
-    @Test("For any length of time, an axis has some dates, but not more than fit")
+    @Test("For any length of time, an axis has some dates, but no more than fit")
     func lengths() {
         let today = 20_782
         for length in 0..<7_000 {

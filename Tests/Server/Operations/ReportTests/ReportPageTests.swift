@@ -17,7 +17,7 @@ struct ReportPageTests {
         return parts[1].components(separatedBy: "</section>")[0]
     }
 
-    @Test("The page has a chart of every subject, each with a title, a description and a table")
+    @Test("The page has a chart for every subject, each with a title, a description and a table")
     func complete() throws {
         let page = Self.page(SampleReport.report(metrics: try SampleReport.metrics()))
 

@@ -33,7 +33,7 @@ struct AppTests {
 
     // MARK: Names
 
-    @Test("A name has small letters and digits", arguments: ["a", "notes", "app2", "abcdefghijklmnop", "default"])
+    @Test("A name is lower-case letters and digits", arguments: ["a", "notes", "app2", "abcdefghijklmnop", "default"])
     func goodNames(name: String) { #expect(HostedApp(name) != nil) }
 
     @Test(
@@ -301,7 +301,7 @@ struct AppTests {
     private static let local = SetupAnswers.DatabaseAddress.socket("/run/mysqld/mysqld.sock")
 
     @Test(
-        "Conflicting names of two apps at one database server are reported",
+        "Conflicting names of two apps on one database server are reported",
         arguments: [
             (AppDatabase(address: local, name: "b", owner: "b", roles: ["b_api"]), []),
             (AppDatabase(address: local, name: "a", owner: "b"), ["the database a"]),

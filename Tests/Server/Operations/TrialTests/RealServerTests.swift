@@ -83,7 +83,7 @@ extension FaultOfRealServer {
             name: "a missing bucket", server: .s3Rclone, step: "identity", words: "does not exist",
             prepare: { $0.bucket = "elsewhere" }),
         FaultOfRealServer(
-            name: "a bucket's name that cannot be one", server: .s3Rclone, step: "identity",
+            name: "an invalid bucket name", server: .s3Rclone, step: "identity",
             words: "must have a bucket",
             prepare: { $0.bucket = "b" }),
         // moto accepts any key.

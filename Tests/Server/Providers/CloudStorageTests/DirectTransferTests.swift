@@ -123,7 +123,7 @@ extension CloudProviderTests {
             #expect((address == nil) == (provider is Dropbox))
         }
 
-        @Test("OneDrive reports itself when an address ends, and has no address for an empty file")
+        @Test("OneDrive itself reports when an address expires, and offers no address for an empty file")
         func oneDrive() throws {
             let storage = try ContractAccount(.oneDrive).open()
             let (_, _, address) = try begin(storage)

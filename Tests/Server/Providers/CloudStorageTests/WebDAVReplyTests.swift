@@ -380,7 +380,7 @@ struct WebDAVReplyTests {
     private static let folderFound = resource("/dav/Sync%20Tests/", "<D:resourcetype><D:collection/></D:resourcetype>")
 
     @Test(
-        "A missing folder is created even if a PUT into it is answered with 500, as by nginx", arguments: [500, 503])
+        "A missing folder is created even if a PUT into it is answered with 500, as nginx does", arguments: [500, 503])
     func missingFolder(status: Int) throws {
         let (requests, _, result) = try upload(
             Reply(status, ""), Reply(404, ""), Reply(201, ""), Reply(201, ""), Self.bytes, Reply(201, ""), Self.file)

@@ -162,7 +162,7 @@ struct AppleAccountTests {
             code: "c1", of: SignInProfile(providerUserID: sub, displayName: ""), through: script(reply).client)
     }
 
-    @Test("A code becomes a refresh token, and counts as the first confirmation [41]")
+    @Test("Exchanging a code yields a refresh token, and counts as the first confirmation [41]")
     func exchanged() throws {
         let script = try script(tokens(token()))
 

@@ -30,7 +30,7 @@ struct DropboxAccountTests {
 
     // MARK: Verification
 
-    @Test("A token of the named account is accepted, and its name returned [23]")
+    @Test("A token of the named account is accepted, and its name is returned [23]")
     func verified() throws {
         let script = AccountScript(["get_current_account": Self.user])
 
@@ -108,7 +108,7 @@ struct DropboxAccountTests {
 
     // MARK: Codes
 
-    @Test("A code becomes tokens, with the code's hash; every value is percent-encoded")
+    @Test("A code is exchanged for tokens, with the code's hash; every value is percent-encoded")
     func exchanged() throws {
         let script = AccountScript(["token": Self.tokens()])
 

@@ -9,7 +9,7 @@ struct IssuerKey: Sendable {
     let name: String
     let key: PrivateKey
 
-    /// Most tests share this issuer, because generating a key takes long.
+    /// Most tests share this issuer, because generating a key takes a long time.
     static let shared = Result { try IssuerKey("K1") }
 
     init(_ name: String, _ kind: SignatureKind = .rs256) throws {

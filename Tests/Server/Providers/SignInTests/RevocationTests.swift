@@ -117,7 +117,7 @@ struct RevocationTests {
         }
     }
 
-    @Test("Nothing is sent to Microsoft and Facebook")
+    @Test("Nothing is sent to Microsoft or Facebook")
     func others() throws {
         let script = AccountScript([:])
 

@@ -163,7 +163,7 @@ struct SignInCacheTests {
     // MARK: Renewal
 
     @Test(
-        "In its last quarter one of the callers renews an answer, which then is valid for its whole time to live")
+        "In an answer's last quarter one of the callers renews it; it is then valid for its whole time to live")
     func renewal() throws {
         let cache = cache()
         #expect(!cache.beginRenewal(of: token("a")))

@@ -50,7 +50,7 @@ struct WebDAVAccountTests {
         #expect(request.destination == .listed)
     }
 
-    @Test("At Nextcloud a user is the same regardless of the name that they sign in with")
+    @Test("On a Nextcloud server, a user is the same regardless of the name that they sign in with")
     func principals() throws {
         let script = AccountScript(["alice/": Self.folder("<oc:fileid>3</oc:fileid>" + Self.principal)])
         let account = WebDAVAccount(servers: Self.servers)
