@@ -1,4 +1,4 @@
-"""The measured stack, with the baselines beside the server in the same nginx and the same database."""
+"""The measured stack, with the baselines alongside the server in the same nginx and the same database."""
 
 import json
 import os

@@ -1,1 +1,1 @@
-"""Other servers for the same purpose, which run beside ours in the same stack."""
+"""Other servers for the same purpose, which run alongside ours in the same stack."""

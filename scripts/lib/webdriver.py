@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # WebDriver, section 12.1
-SECONDS = 180.0  # a browser starts slowly beside everything else of a whole run
+SECONDS = 180.0  # a browser starts slowly while everything else of a whole run is in progress
 
 
 class BrowserError(Exception):
@@ -60,7 +60,7 @@ class Window:
         return self._call("GET", f"{self.session}/element/{self.find(selector)}/text")
 
     def evaluate(self, body: str, *arguments):
-        """The result of a function body that the driver runs beside the page's own scripts."""
+        """The result of a function body that the driver runs alongside the page's own scripts."""
         return self.post("/execute/sync", {"script": body, "args": list(arguments)})
 
     def wait(self, body: str, what: str):

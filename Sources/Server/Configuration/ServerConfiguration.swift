@@ -26,9 +26,9 @@ public struct ServerConfiguration: Sendable {
 
     /// A host's backups of the database, and how old the last one may be.
     public struct Backups: Sendable {
-        /// The number of days whose last backup is kept.
+        /// The number of days for which each day's last backup is kept.
         public var keepDays = 14
-        /// The number of weeks whose last backup is kept.
+        /// The number of weeks for which each week's last backup is kept.
         public var keepWeeks = 8
         /// The age at which the last good backup is too old.
         public var maximumAgeHours = 36
@@ -80,7 +80,7 @@ public struct ServerConfiguration: Sendable {
     public var transferThreads = 1_024
     /// The maximum number of simultaneous uploads and downloads of one user in a `transfer` process.
     public var maximumTransfersPerUser = 32
-    /// The maximum number of simultaneous requests of one user in an `api` process; others wait. Half of ``apiThreads``
+    /// The maximum number of concurrent requests from one user in an `api` process; others wait. Half of ``apiThreads``
     /// unless set.
     public var maximumRequestsPerUser: Int {
         get { givenRequestsPerUser ?? max(1, apiThreads / 2) }
@@ -97,7 +97,7 @@ public struct ServerConfiguration: Sendable {
     public var signInTokenTimeToLive: Duration = .seconds(300)
     /// How many tokens from one address (IPv6: one /64 network) providers may reject per minute, for each process.
     public var failedSignInsPerMinute = 60
-    /// The maximum number of rejected requests of one network that a process logs individually.
+    /// The maximum number of rejected requests from one network that a process logs individually.
     public var refusalsLoggedPerMinute = 60
     /// What each user may have and do.
     public var quotas = Quotas.standard

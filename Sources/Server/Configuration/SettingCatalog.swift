@@ -1,8 +1,8 @@
 import Providers
 import SyncProtocol
 
-/// The names of all settings, used to recognise misspelt ones. docs/operations.md explains each; tests keep the three
-/// lists (this one, that one, and the settings that `SettingsReader` reads) equal.
+/// The names of all settings, used to recognise misspelt ones. docs/operations.md explains each; tests verify that
+/// the three lists (this one, that one, and the settings that `SettingsReader` reads) agree.
 enum SettingCatalog {
     /// Settings whose values are in the file itself.
     static let plain = others.union(Company.signIns.map(\.enablingKey))

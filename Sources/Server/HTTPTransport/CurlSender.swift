@@ -144,7 +144,7 @@ public final class CurlSenderPool: Sendable {
     /// A handle between two requests.
     ///
     /// `@unchecked Sendable`: exactly one thread takes it out of the pool, under the pool's lock, and libcurl lets
-    /// different threads use a handle one after the other (libcurl-thread(3)).
+    /// different threads use a handle one after another (libcurl-thread(3)).
     private struct IdleSender: @unchecked Sendable {
         let sender: CurlSender
     }

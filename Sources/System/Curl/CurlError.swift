@@ -10,7 +10,7 @@ public enum CurlError: Error, Equatable, Sendable {
     case notSent(code: UInt32, message: String)
     /// The request may not connect to any of the host's addresses (``Request/Reach``): nothing was sent.
     case forbiddenAddress
-    /// Certificate verification or TLS negotiation failed; nothing of the request was sent. Do not retry: the operator
+    /// Certificate verification or TLS negotiation failed; no part of the request was sent. Do not retry: the operator
     /// must investigate.
     case tls(code: UInt32, message: String)
     /// The connection broke after the request was sent, wholly or in part: it may have taken effect, or not.

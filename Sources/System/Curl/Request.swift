@@ -31,8 +31,8 @@ public struct Request: Sendable {
         case http11
         /// HTTP/2 if the server offers it in the TLS handshake; otherwise HTTP/1.1.
         case http2
-        /// HTTP/2, or the request fails: if the server does not offer it in the TLS handshake, libcurl still sends the
-        /// request over HTTP/1.1, but nothing of the response is passed on.
+        /// HTTP/2, or the request fails: if the server does not offer it in the TLS handshake, libcurl still sends
+        /// the request over HTTP/1.1, but no part of the response is passed on.
         case http2Only
     }
 

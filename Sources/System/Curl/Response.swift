@@ -123,7 +123,7 @@ struct ResponseReceiver {
 }
 
 extension Substring.UTF8View {
-    /// The text without leading and trailing spaces and tabs (RFC 9110, section 5.5).
+    /// The text without leading or trailing spaces and tabs (RFC 9110, section 5.5).
     fileprivate var trimmingBlanks: Substring {
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
         guard let first = firstIndex(where: { !isBlank($0) }), let last = lastIndex(where: { !isBlank($0) }) else {

@@ -13,7 +13,7 @@ public struct XMLElement: Equatable, Sendable {
         self.namespace = namespace
     }
 
-    /// Reads a whole text.
+    /// Parses a complete document.
     /// - Returns: the root.
     public init(parsing bytes: some Sequence<UInt8>, limits: XMLLimits = XMLLimits()) throws(XMLError) {
         var reader = try XMLReader(limits: limits)

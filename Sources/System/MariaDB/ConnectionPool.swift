@@ -150,7 +150,7 @@ public final class ConnectionPool: Sendable {
 /// A connection between two leases.
 ///
 /// `@unchecked Sendable`: it holds the connection only while it is unused, and exactly one thread removes it from the
-/// pool's state, under its lock. libmariadb allows different threads to use a connection one after the other.
+/// pool's state, under its lock. libmariadb allows different threads to use a connection one after another.
 private final class IdleConnection: @unchecked Sendable {
     private var connection: Connection?
     private let since = ContinuousClock.now

@@ -2,7 +2,7 @@ import CPosix
 import Glibc
 import Synchronization
 
-/// A program that runs beside this one, started with posix_spawnp(3).
+/// A program that runs alongside this one, started with posix_spawnp(3).
 ///
 /// Its exit is detected with waitpid(2) only, never through a descriptor that one of its own children may keep open.
 public final class ChildProcess: Sendable {

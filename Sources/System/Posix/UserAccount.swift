@@ -17,7 +17,8 @@ public struct UserAccount: Sendable {
     /// Whether this process runs as the user, or as root, which can become any user.
     public var canBeTried: Bool { geteuid() == 0 || geteuid() == userID }
 
-    /// Tries to open a file for reading as the user, with the user's groups, under any kind of protection (seteuid(2)).
+    /// Tries to open a file for reading as the user, with the user's groups, so that every kind of protection applies
+    /// (seteuid(2)).
     ///
     /// Only for single-threaded programs: the whole process runs as that user meanwhile. Requires ``canBeTried``.
     /// - Throws: ``PosixError``; the reason why it cannot be read.

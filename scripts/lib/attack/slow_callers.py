@@ -1,4 +1,4 @@
-"""Thousands of slow connections, without tokens and with tokens of some users, beside a legitimate user.
+"""Thousands of slow connections, without tokens and with tokens of some users, alongside a legitimate user.
 
 Uploads that announce much and rarely send a byte, and downloads that are hardly read. Callers that are disconnected
 reconnect.

@@ -78,7 +78,7 @@ class Phone:
             return None
         code = reply.headers.get("syncserver-error-code", "")
         self.seen.append(f"{endpoint}: {reply.status} {code}".strip())
-        # A newcomer is told that there is no WebDAV server at their address; the person retries.
+        # A newcomer receives the error that no WebDAV server is at their address; the person retries.
         is_hint = endpoint == "AddUser" and self.provider == "webdav" and code == "malformed_header"
         is_state = self.provider == "s3" and code in STORAGE_STATES
         is_expected = reply.status in EXPECTED or code in (CODE_REJECTED, UPLOAD_CONFLICT)

@@ -5,7 +5,7 @@ Kinds of faults:
   empty      the name exists, but has no address
   silent     no reply
   slow       the correct reply after `seconds`
-  truncated  by UDP only the truncation flag, by TCP the correct reply
+  truncated  over UDP only the truncation flag, over TCP the correct reply
   garbage    bytes that are not a reply
   stranger   the correct reply to a different query
 """

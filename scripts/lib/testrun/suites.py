@@ -29,7 +29,7 @@ LIMITS_SECONDS = {
 }
 # Suites with their own stacks, separate from the other tests of their target.
 APART = ("AcceptanceTests.PrivateStackTests", "AcceptanceTests.GigabyteTests", "AcceptanceTests.RandomisedTests")
-# The first of them runs its tests one after the other, and would take longer than everything else.
+# The first of them runs its tests one after another, and would take longer than everything else.
 PARTS_OF_PRIVATE_STACKS = 3
 # Its long suites, in seconds, so that the parts end at about the same time; the others take 10 on average.
 PRIVATE_SECONDS = {
@@ -46,7 +46,7 @@ ORDER = (
     "AdministrationTests", "TrialTests", "SyncClientTestingTests", "SandboxTests", "SyncServerConnectionStackTests",
     "AlbumStackTests",
 )
-# Targets whose tests run one after the other, because they share a sandbox or a stack: they need no second place.
+# Targets whose tests run one after another, because they share a sandbox or a stack: they need no second place.
 SERIAL = ("CloudStorageTests", "SyncdirStackTests", "TrialTests")
 POLL_SECONDS = 0.2
 ISSUES_SHOWN = 5  # of each test

@@ -51,7 +51,7 @@ struct TokenClient: Sendable {
         var items = grant
         var authorization: String?
         switch (scheme.site, scheme.program.clientSecret) {
-        // ownCloud authenticates clients by HTTP Basic only (RFC 6749, section 2.3.1).
+        // ownCloud authenticates clients with HTTP Basic only (RFC 6749, section 2.3.1).
         case (.some, let secret?):
             let pair = PercentEncoding.encode(scheme.program.clientID) + ":" + PercentEncoding.encode(secret)
             authorization = "Basic " + Data(pair.utf8).base64EncodedString()

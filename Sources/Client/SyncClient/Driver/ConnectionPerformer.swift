@@ -278,7 +278,7 @@ actor ConnectionPerformer: RequestPerformer {
         case .success(let value): return success(value)
         case .stale(let current): return .stale(current: current)
         case .gone(let gone):
-            // The index reports a lost membership, not one of the group's files.
+            // A lost membership is reported by the index, not by a request for one of the group's files.
             if gone.serverCode == .known(.notAMember) {
                 return .failed(.refused(status: 410, code: gone.serverCode?.rawValue))
             }

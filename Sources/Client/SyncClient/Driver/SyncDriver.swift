@@ -21,7 +21,7 @@ final class SyncDriver: Sendable {
         var suspension: Suspension?
         /// The requests and delays that the engine waits for.
         var work: [EngineToken: Task<Void, Never>] = [:]
-        /// The last of the app's callbacks, which run one after the other.
+        /// The last of the app's callbacks, which run one after another.
         var lane: Task<Void, Never>?
         var runs = Runs()
         /// The run that the app is requesting at this moment.

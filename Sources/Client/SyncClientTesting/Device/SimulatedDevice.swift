@@ -4,7 +4,7 @@ import SyncStore
 
 /// A device with an app, its files, and a client whose process may end at any time.
 final class SimulatedDevice {
-    /// The app's state of a file.
+    /// The state of a file in the app.
     struct AppFile: Equatable {
         let group: SharingGroupUUID
         let fileGroup: FileGroupUUID?

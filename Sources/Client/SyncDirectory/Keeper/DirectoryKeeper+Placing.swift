@@ -154,7 +154,7 @@ extension DirectoryKeeper {
                 let claim = try self.claim(wanted, for: file)
                 file.isAlias = claim.isAlias
                 if claim.mustBeAnnounced { file.pending.insert(.path) }
-                // Two files with equal contents remain separate here: both were created deliberately.
+                // Two files with identical contents remain separate here: both were created deliberately.
                 guard case .free(let path) = claim.outcome else { return }
                 if case .file = try root.item(at: file.path) { try root.move(file.path, to: path) }
                 file.path = path

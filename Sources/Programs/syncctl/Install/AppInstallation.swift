@@ -142,7 +142,7 @@ struct AppInstallation {
 
     private func drop(_ database: AppDatabase?) -> [String] {
         guard let database else { return [] }
-        // A database that is reached by TCP may serve other hosts.
+        // A database that is reached over TCP may serve other hosts.
         guard case .socket(let socket) = database.address else { return database.removal }
         do throws(MariaDBError) {
             var connection = try Connection(

@@ -245,7 +245,7 @@ extension JSONWriter {
 
 /// The name of a member of a JSON object, ready to be copied into the text.
 ///
-/// A name is written unchanged, so it must not need escaping: printable ASCII without quote and backslash.
+/// A name is written unchanged, so it must not need escaping: printable ASCII without quotes or backslashes.
 public struct JSONKey: Sendable, ExpressibleByStringLiteral {
     /// The name in quotes, and a colon.
     let text: String

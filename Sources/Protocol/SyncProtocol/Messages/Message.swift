@@ -1,6 +1,6 @@
 /// The request of one endpoint: the contents of its query.
 public protocol RequestMessage: Sendable, Hashable {
-    /// The response in case of success.
+    /// The response if the request succeeds.
     associatedtype Response: ResponseMessage
 
     /// The access required to send it.
@@ -44,7 +44,7 @@ extension RequestMessage {
     }
 }
 
-/// The response of one endpoint in case of success: one JSON object.
+/// The response of one endpoint if the request succeeds: one JSON object.
 ///
 /// Servers write it, clients decode it; tests cover both sides together.
 public protocol ResponseMessage: Sendable, Hashable, Decodable {

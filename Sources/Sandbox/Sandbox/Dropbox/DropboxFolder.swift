@@ -97,7 +97,7 @@ struct DropboxCommit: Sendable {
     let path: String
     var mode: Mode = .add
     var isRenamedOnConflict = false
-    /// Whether even equal contents are a conflict.
+    /// Whether even identical contents are a conflict.
     var isStrict = false
     var clientModifiedAt: Date?
 }

@@ -105,7 +105,7 @@ enum ByteRange: Equatable {
     /// The range begins beyond the end: 416.
     case unsatisfiable
 
-    /// The range that `header` requests of a content of `length` bytes.
+    /// The range that `header` requests from contents of `length` bytes.
     init(_ header: String?, length: Int) {
         guard let header, header.hasPrefix("bytes="), !header.contains(",") else {
             self = .whole

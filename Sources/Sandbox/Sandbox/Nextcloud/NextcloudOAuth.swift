@@ -53,7 +53,7 @@ struct NextcloudOAuth {
         }
     }
 
-    /// The calling client, by HTTP Basic authentication: ownCloud does not accept parameters instead.
+    /// The calling client, identified by HTTP Basic authentication: ownCloud does not accept parameters instead.
     private func client(_ request: SandboxRequest) throws(OAuthError) -> RegisteredApps.NextcloudClient {
         guard let header = request.header("authorization"), header.lowercased().hasPrefix("basic "),
             let data = Data(base64Encoded: String(header.dropFirst(6)))

@@ -29,7 +29,7 @@ struct SandboxPage {
         return PageLayout.response("Sandbox", body: html + "</main>")
     }
 
-    /// The people that the form suggests, one after the other.
+    /// The people that the form suggests, one after another.
     private static let suggestions: [(name: String, provider: Provider)] = [
         ("Alice", .google), ("Bob", .facebook), ("Carol", .dropbox), ("Dave", .apple),
     ]

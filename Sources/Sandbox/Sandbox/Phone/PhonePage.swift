@@ -67,7 +67,7 @@ struct PhonePage {
         form(
             "redeem", "Accept an invitation",
             account.provider.hasStorage
-                ? "Shared files of others stay in their storage." : "Files will be in the inviter's storage.",
+                ? "Files that others share stay in their own storage." : "Files will be in the inviter's storage.",
             fields: Self.field("invitation", "Invitation code", value: invitation ?? ""))
     }
 

@@ -134,7 +134,7 @@ public struct AppDatabase: Sendable, Equatable {
             + users.subtracting(DatabaseStatements.administrators).sorted().map { "the database user \($0)" }
     }
 
-    /// Whether both are on the same server; a server on this host can be reached by its socket and by TCP.
+    /// Whether both are on the same server; a server on this host can be reached through its socket and over TCP.
     private func isOnServer(of other: AppDatabase) -> Bool {
         switch (address, other.address) {
         case (.socket, .socket): true

@@ -127,7 +127,7 @@ extension SetupPlan {
         }
     }
 
-    /// At the end, with the server running, because obtaining a certificate may fail or take long.
+    /// At the end, with the server running, because obtaining a certificate may fail or take a long time.
     mutating func planCertificate(_ answers: SetupAnswers, _ host: HostState) {
         guard !host.hasCertificate, answers.certificate != .ownAuthority else { return }
         let files = SiteText.files(of: answers.certificate, host: answers.host)

@@ -137,7 +137,7 @@ public struct SNS: PushService {
     }
 }
 
-/// A reply from SNS: XML, from which we read single elements.
+/// A reply from SNS: XML, from which we read individual elements.
 ///
 /// https://docs.aws.amazon.com/sns/latest/api/Welcome.html
 struct SNSReply {

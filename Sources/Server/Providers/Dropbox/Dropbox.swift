@@ -6,8 +6,8 @@ public import SyncProtocol
 /// Dropbox (API v2); we see only our app's own folder (App folder permission).
 ///
 /// Objects are at the root of that folder. Names are unique there, ignoring letter case, and Dropbox makes repeated
-/// uploads harmless: equal contents at the same path count as written; different contents are a conflict (`WriteMode`,
-/// `add`). Identifiers (`id:…`) are known only after the upload.
+/// uploads harmless: identical contents at the same path count as written; different contents are a conflict
+/// (`WriteMode`, `add`). Identifiers (`id:…`) are known only after the upload.
 public struct Dropbox: CloudProvider {
     static let files = "https://api.dropboxapi.com/2/files/"
     static let content = "https://content.dropboxapi.com/2/files/"

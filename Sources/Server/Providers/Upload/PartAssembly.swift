@@ -25,7 +25,7 @@ protocol PartAssembly: UploadSession {
 
 struct CollectedPart {
     var bytes: [UInt8] = []
-    /// `false` while the part is being sent and recorded, since nothing of the next one has arrived.
+    /// `false` while the part is being sent and recorded, since no byte of the next one has arrived.
     fileprivate var mayBecomeTail = true
 }
 

@@ -70,7 +70,7 @@ struct NextcloudChunks: PartAssembly {
     /// ``makeFolder()`` has begun the session.
     func begin() -> (() throws(CloudStorageError) -> WebDAVUpload.Written)? { nil }
 
-    /// Creates the folder; the reply shows whether the server accepts chunks. If it does not, nothing of the content has
+    /// Creates the folder; the reply shows whether the server accepts chunks. If it does not, none of the content has
     /// been used.
     func makeFolder() throws(CloudStorageError) -> Bool {
         let request = client.request(.metadata, .makeCollection, folder, headers: headers)

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Synchronization
 
-/// One of the apps that a host serves: the package's own, or a named one that was added beside it.
+/// One of the apps that a host serves: the package's own, or a named one that was added alongside it.
 ///
 /// Each has its own configuration, secrets, database, system users, units and folders. What the package calls `syncd`
 /// is called `syncd-NAME` for an added app; below `/etc/syncd` and `/run/syncd` it has a folder with its name.

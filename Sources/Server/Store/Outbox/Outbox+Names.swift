@@ -5,7 +5,7 @@ public import SyncProtocol
 /// queries prevent its deletion for one of them while the other relies on it.
 extension StoreSession {
     /// Whether another row of the outbox has the same first name, or concerns a version whose object had that name.
-    /// Call after the upload's own row was committed: of two uploads that begin at once, at least one detects the
+    /// Call after the upload's own row has been committed: of two uploads that begin at once, at least one detects the
     /// other.
     public mutating func isNamedElsewhere(
         _ name: String, of owner: OwningUser, than item: OutboxID

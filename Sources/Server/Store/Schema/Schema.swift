@@ -51,9 +51,9 @@ public struct Schema: Sendable, Equatable {
 // MARK: The migrations' text
 
 extension Schema {
-    /// Computes the columns that statements create in an empty database. The statements are those of our migrations;
-    /// tests compare the result with MariaDB's: CREATE TABLE, and ADD, MODIFY and DROP COLUMN of ALTER TABLE; others
-    /// change no columns.
+    /// Computes the columns that statements create in an empty database. The statements are those of our migrations:
+    /// CREATE TABLE, and ADD, MODIFY and DROP COLUMN of ALTER TABLE; others change no columns. Tests compare the
+    /// result with MariaDB's.
     init(of scripts: [String]) {
         columns = [:]
         var defaults: [Substring: String] = [:]

@@ -237,7 +237,7 @@ final class DownloadStream {
 /// Combines the pieces in which a provider's bytes arrive, 16 KiB each over TLS, into fewer and larger ones, because
 /// each piece passed on wakes the web server.
 ///
-/// No piece waits for long: slow bytes are passed on as they arrive.
+/// No piece waits for a long time: slow bytes are passed on as they arrive.
 struct PieceCollector {
     /// Pieces are combined up to this size; larger ones are passed on unchanged.
     static let largestBytes = 64 * 1024

@@ -104,7 +104,7 @@ struct EntityTag: Equatable {
         text = "\"\(Array(digest.prefix(16)).hexLowercase)\""
     }
 
-    /// The strong tag of a file's bytes: equal tags of a file mean equal bytes.
+    /// The strong tag of a file's bytes: equal tags of a file mean identical bytes.
     /// - Parameter checkSum: the bytes' checksum, in the flavour of their storage.
     init(fileVersion: FileVersion, checkSum: CheckSum) {
         text = "\"\(fileVersion.rawValue)-\(checkSum.rawValue)\""

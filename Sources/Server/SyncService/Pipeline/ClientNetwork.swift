@@ -183,7 +183,7 @@ public final class StrangeServers: Sendable {
     }
 }
 
-/// Limits the log lines that refused requests of one network can cause: a number of lines per minute, then one line
+/// Limits the log lines that refused requests from one network can cause: a number of lines per minute, then one line
 /// with the number of those omitted.
 ///
 /// Successful requests and defects are always logged. One per process, shared by its threads.

@@ -3,7 +3,7 @@ import Store
 import SyncProtocol
 import Synchronization
 
-/// Limits how many requests of one user run concurrently; one for all threads of a process.
+/// Limits how many requests from one user run concurrently; one for all threads of a process.
 public final class RequestTurns: Sendable {
     /// The maximum number of waiting requests: each keeps its connection and some memory.
     private static let maximumWaiting = 256
@@ -20,7 +20,7 @@ public final class RequestTurns: Sendable {
     private let turns: Mutex<Turns<UserID, Handover>>
 
     /// - Parameters:
-    ///   - maximumPerUser: how many requests of one user run concurrently.
+    ///   - maximumPerUser: how many requests from one user run concurrently.
     ///   - longestWait: the maximum wait of the other requests.
     public init(maximumPerUser: Int, longestWait: Duration = .seconds(30)) {
         self.longestWait = longestWait

@@ -25,7 +25,7 @@ public struct Services: Sendable {
     public var background: Background
     /// Passes sign-ins from the role that admits a transfer to the role that performs it; `nil` if that is not used.
     public var signInTickets: SignInTickets?
-    /// Limits the concurrent requests of one user; `nil` for no limit.
+    /// Limits the concurrent requests from one user; `nil` for no limit.
     public var requestTurns: RequestTurns?
     /// Limits the transfers of one user and of one direction; `nil` for no limit.
     public var transferLimit: TransferLimit?

@@ -61,7 +61,7 @@ public struct FrontDoorCheck: Sendable {
         self.request = request
     }
 
-    /// The doors of a site: each of its names, by IPv4 and by IPv6, on a TLS listener of nginx if there is one. A
+    /// The doors of a site: each of its names, over IPv4 and IPv6, on a TLS listener of nginx if there is one. A
     /// listener that expects the PROXY protocol is skipped: it accepts only load balancers. Phones use the addresses in
     /// DNS, and most prefer IPv6: an address of this host on which nginx does not listen is also a door.
     /// - Parameter addresses: a name's addresses that are on this host.

@@ -2,7 +2,7 @@ import SyncProtocol
 
 /// Request headers about the identity above an account.
 enum IdentityHeaders {
-    static let grant: [RequestHeader: String] = [.deviceGrant: "The device's grant; the server then issues no other."]
+    static let grant: [RequestHeader: String] = [.deviceGrant: "The device's grant; if sent, no other is issued."]
 }
 
 extension RevokeDeviceGrantsRequest: DescribedRequest {
