@@ -20,6 +20,14 @@ extension URLSessionConfiguration {
         get { false }
         set {}
     }
+    public var allowsExpensiveNetworkAccess: Bool {
+        get { true }
+        set {}
+    }
+    public var allowsConstrainedNetworkAccess: Bool {
+        get { true }
+        set {}
+    }
     public var sharedContainerIdentifier: String? {
         get { nil }
         set {}
