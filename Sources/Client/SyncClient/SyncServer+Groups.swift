@@ -104,7 +104,7 @@ extension SyncServer {
         }
     }
 
-    /// Withdraws an invitation to a group, so that nobody can redeem it any more; succeeds if there is none.
+    /// Withdraws an invitation to a group: nobody can redeem it afterwards. Succeeds if the invitation does not exist.
     /// - Throws: `permissionDenied`, `notAMember`, `networkError`; others.
     public func withdrawInvitation(
         _ code: SharingInvitationUUID, to group: SharingGroupUUID

@@ -33,7 +33,7 @@
             self.accessGroup = accessGroup
         }
 
-        /// The secret, or nil if there is none.
+        /// Returns the secret, or nil if the keychain has no such item.
         package func load() throws(KeychainError) -> Data? {
             var query = query
             query[kSecReturnData] = true

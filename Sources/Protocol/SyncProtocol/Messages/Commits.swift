@@ -96,7 +96,7 @@ public struct UploadBatch: Sendable, Hashable {
         self.pushNotificationMessage = pushNotificationMessage
     }
 
-    /// Interprets the parameters; nil if there are none.
+    /// Interprets the parameters; nil if the query contains none of them.
     fileprivate init?(_ query: DecodedQuery) throws(RequestError) {
         let message: String? = try query.optional(.pushNotificationMessage)
         let count: Int32? = try query.optional(.batchCount)

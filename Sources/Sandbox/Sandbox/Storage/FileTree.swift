@@ -65,7 +65,7 @@ struct FileTree<Entry: FileEntry>: Sendable {
     /// The ``FileEntry/sequence`` of the next new entry.
     private(set) var nextSequence = 1
 
-    /// Restores the entries of an account; `makeRoot` makes a root if there is none.
+    /// Restores the entries of an account; if no root is stored, `makeRoot` creates it.
     init(
         of account: String, in directory: StateDirectory, makeRoot: () -> Entry? = { nil }
     ) throws(StorageError) {

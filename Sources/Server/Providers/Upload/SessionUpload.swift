@@ -40,7 +40,7 @@ protocol UploadSession {
     /// - Returns: whether ``record`` changed.
     mutating func keep(_ rest: UploadPart?) throws(CloudStorageError) -> Bool
 
-    /// The object with our content that the session created before it was lost; `nil` if there is none.
+    /// The object with our content that the session created before it was lost; `nil` if it created none.
     func created() throws(CloudStorageError) -> Object?
 
     /// Notes that the provider has lost the bytes (``UploadContent/lost(_:)``).
