@@ -8,6 +8,10 @@ from pathlib import Path
 
 import nginxsite
 
+SCANS_AT_MOST = 3
+COMPLIANT = "OK - Compliant"
+NOT_COMPLIANT = "FAILED - Not compliant"
+
 
 def gixy(programs: Path, configuration: Path) -> subprocess.CompletedProcess:
     """Disables the advice to cache file existence: the maintenance file is checked only after a 503."""
@@ -17,15 +21,23 @@ def gixy(programs: Path, configuration: Path) -> subprocess.CompletedProcess:
 
 
 def sslyze(programs: Path, layout, configuration: Path, port: int) -> subprocess.CompletedProcess:
-    """Scans the TLS port of an nginx that runs during the scan."""
+    """Scans the TLS port of an nginx that runs during the scan.
+
+    sslyze waits 5 seconds for a connection, too short for a machine at its limit. Then it reports neither that the
+    server is compliant nor that it is not, so the scan is repeated.
+    """
     started = nginxsite.nginx(configuration)
     if started.returncode != 0:
         sys.exit(f"nginx does not start:\n{started.stdout}")
     try:
-        return subprocess.run(
-            [programs / "sslyze", "--mozilla_config", "intermediate", "--certinfo_ca_file", layout.ca_file,
-             "--sni", "localhost", f"127.0.0.1:{port}"],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        for _ in range(SCANS_AT_MOST):
+            done = subprocess.run(
+                [programs / "sslyze", "--mozilla_config", "intermediate", "--certinfo_ca_file", layout.ca_file,
+                 "--slow_connection", "--sni", "localhost", f"127.0.0.1:{port}"],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            if NOT_COMPLIANT in done.stdout or COMPLIANT in done.stdout:
+                break
+        return done
     finally:
         nginxsite.nginx(configuration, "-s", "quit")
 
@@ -51,8 +63,8 @@ def main(results: Path) -> int:
         (results / "sslyze").write_text(scanned.stdout, encoding="utf-8")
         if judged.returncode != 0 or "No issues found" not in judged.stdout:
             complaints.append(f"gixy:\n{judged.stdout}")
-        if scanned.returncode != 0 or "OK - Compliant" not in scanned.stdout:
-            complaints.append("sslyze:\n" + scanned.stdout[scanned.stdout.find("COMPLIANCE"):])
+        if scanned.returncode != 0 or COMPLIANT not in scanned.stdout:
+            complaints.append(f"sslyze:\n{scanned.stdout}")
 
         # Both tools must detect these faults: a header that removes the inherited ones, and a cipher that Mozilla does
         # not recommend.
@@ -65,10 +77,10 @@ def main(results: Path) -> int:
         weaken(shared / "syncd-locations.conf", "location / {", "location / {\n    add_header X-Other 1;")
         if "No issues found" in gixy(programs, configuration).stdout:
             complaints.append("not detected by gixy: a header that removes the inherited ones")
-        if sslyze(programs, layout, configuration, port).returncode == 0:
+        if NOT_COMPLIANT not in sslyze(programs, layout, configuration, port).stdout:
             complaints.append("not detected by sslyze: a weak cipher")
     for complaint in complaints:
-        print(complaint)
+        print(complaint.strip())
     if not complaints:
         print("no findings; both tools detect the injected faults")
     return 1 if complaints else 0

@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 
-LINES_OF_A_REASON = 3
+LINES_OF_A_REASON = 5
 
 
 class Account:

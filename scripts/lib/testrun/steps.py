@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from .account import Account
+from .account import LINES_OF_A_REASON, Account
 from .stalls import StallWatch
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -69,8 +69,8 @@ class Steps:
         for failure in failed:
             self.account.fail(f"{name}: {failure}")
         if status != 0 and not failed:
-            # The last line is where a command, or Python, reports the cause. The summary repeats it.
-            self.account.fail(name, "".join(text.splitlines()[-1:])[:300])
+            # The last lines are where a command, or Python, reports the cause. The summary repeats them.
+            self.account.fail(name, "\n".join([line for line in text.splitlines() if line.strip()][-LINES_OF_A_REASON:]))
         if status != 0:
             end = [line[:300] for line in text.splitlines()[-LINES_SHOWN:]]
             self.account.say("\n       ".join([f"The end of {log}:", *end]))
