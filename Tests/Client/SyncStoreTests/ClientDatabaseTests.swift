@@ -203,6 +203,22 @@ struct ClientDatabaseTests {
         #expect(try database.load() == before)
     }
 
+    @Test("A copy has the contents of the original, and its changes leave the original unchanged")
+    func copy() throws {
+        var state = fullState()
+        let original = try ClientDatabase(path: nil)
+        try original.write(state.takeChanges())
+        let before = state
+
+        let copy = try ClientDatabase(copying: original)
+        #expect(try copy.load() == before)
+        state.groups.update(group) { $0.name = "other" }
+        try copy.write(state.takeChanges())
+
+        #expect(try copy.load() == state)
+        #expect(try original.load() == before)
+    }
+
     @Test("A store with the first schema is migrated, and keeps its data")
     func migration() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)

@@ -162,6 +162,8 @@ struct SimulatedStore {
     private(set) var state = ClientState()
     private let database: ClientDatabase?
 
+    private static let empty = Result { () throws(StoreError) in try ClientDatabase(path: nil) }
+
     /// The location of the database.
     enum Medium {
         case none
@@ -172,7 +174,7 @@ struct SimulatedStore {
     init(_ medium: Medium) throws(StoreError) {
         switch medium {
         case .none: database = nil
-        case .memory: database = try ClientDatabase(path: nil)
+        case .memory: database = try ClientDatabase(copying: try Self.empty.get())
         case .file(let path): database = try ClientDatabase(path: path)
         }
     }
@@ -182,14 +184,8 @@ struct SimulatedStore {
         try database?.write(changes)
     }
 
-    /// The state that a new process loads.
+    /// The state that a new process loads; must equal ``state``.
     func load() throws(StoreError) -> ClientState {
         try database?.load() ?? state
-    }
-
-    /// Whether the database has the same contents as the memory.
-    func isConsistent() throws(StoreError) -> Bool {
-        guard let database else { return true }
-        return try database.load() == state
     }
 }

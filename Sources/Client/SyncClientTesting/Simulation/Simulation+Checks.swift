@@ -116,7 +116,9 @@ extension Simulation {
             if engine.uploadsPending { violation("device \(device.index) has uploads that are never sent") }
             if !engine.state.downloads.isEmpty { violation("device \(device.index) has leftover downloads") }
             for error in device.errors { violation("device \(device.index) at rest fails with \(error)") }
-            if try !device.store.isConsistent() { violation("device \(device.index): SQLite and memory disagree") }
+            if try device.store.load() != device.store.state {
+                violation("device \(device.index): SQLite and memory disagree")
+            }
             let stored = Set(device.storage.keys.filter { $0.base == .library })
             if stored != Set(engine.state.ownedFiles) {
                 violation(
@@ -347,7 +349,7 @@ extension Simulation {
         }
         // An app that removed the files of a group, and is a member again, requests the files that the library believes
         // it has.
-        for entry in state.directory.inOrder
+        for entry in state.directory.all
         where device.leftGroups.contains(entry.sharingGroupUUID) && device.files[entry.fileUUID] == nil
             && !entry.deletedOnServer && state.pendingItems(of: entry.fileUUID).isEmpty
         {

@@ -13,8 +13,9 @@ extension Simulation {
             maximumBatchBytes: device.index % 3 == 2 ? nil : 0, makeCommitID: { source.make() })
         configuration.userID = device.isBound ? device.caller.user : nil
         configuration.reuploadsForOthers = device.index % 3 == 1
-        var engine = SyncStateMachine(state: try device.store.load(), configuration: configuration)
-        if try !device.store.isConsistent() { violation("device \(device.index): SQLite and memory disagree") }
+        let state = try device.store.load()
+        if state != device.store.state { violation("device \(device.index): SQLite and memory disagree") }
+        var engine = SyncStateMachine(state: state, configuration: configuration)
         let actions = engine.launch(at: now)
         device.engine = engine
         device.cancelled = []

@@ -33,8 +33,10 @@ extension SyncStateMachine {
         }
         let names = Set(listed.filter { !$0.deleted }.map(\.sharingGroupUUID))
         var deleted: [SharingGroup] = []
-        for entry in state.groups.inOrder
-        where !entry.removedFromGroup && !entry.creationPending && !names.contains(entry.sharingGroupUUID) {
+        let lost = state.groups.rows { entry in
+            !entry.removedFromGroup && !entry.creationPending && !names.contains(entry.sharingGroupUUID)
+        }
+        for entry in lost {
             if loseGroup(entry.sharingGroupUUID) { deleted.append(entry.sharingGroup) }
         }
         guard !(created.isEmpty && updated.isEmpty && deleted.isEmpty) else { return }
