@@ -181,10 +181,10 @@ struct GroupTests {
             withPermission: .write, sharingGroupUUID: phone.group, allowSharingAcceptance: false)
         let stranger = try Device(server.newcomer(.facebook), kind)
         stranger.credentials.signOut()
-        #expect(
-            try await stranger.client.getSharingInvitationInfo(invitationCode: code)
-                == .invitation(
-                    SyncServer.Invitation(code: code, permission: .write, allowsSocialSharing: false)))
+        var offer = SyncServer.Invitation(code: code, permission: .write, allowsSocialSharing: false)
+        offer.sharingGroupName = "Family"
+        offer.invitingUserName = phone.user.account.name
+        #expect(try await stranger.client.getSharingInvitationInfo(invitationCode: code) == .invitation(offer))
         let bad = SharingInvitationUUID(UUID().uuidString)!
         #expect(try await stranger.client.getSharingInvitationInfo(invitationCode: bad) == .noInvitationFound)
 
