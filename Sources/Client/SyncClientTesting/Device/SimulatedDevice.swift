@@ -44,7 +44,8 @@ final class SimulatedDevice {
     /// Everything shown to the app: versions of contents, texts, files out of reach, and deletions.
     var seenVersions: Set<SeenVersion> = []
     var seenTexts: Set<String> = []
-    /// Contents delivered to the app, which are unique: a restored server may renumber them.
+    /// Contents that the app received or was shown in a conflict: unlike versions, a restored server does not reuse
+    /// them.
     var seenContents: Set<String> = []
     var seenGone: Set<FileUUID> = []
     var seenDeletions: Set<FileUUID> = []

@@ -27,11 +27,8 @@ extension Simulation {
                     let isKnown = device.seenContents.contains(contents) || device.edits[contents] != nil
                     return base.version == baseVersion && (base.device == change.device || isKnown)
                 }
-                // The device has seen a successor of that version, which the server has lost since.
-                let hasLaterOne = group.formerHistory[file]?.contains { former in
-                    former.version > baseVersion && device.seenContents.contains(former.contents ?? "")
-                }
-                if !isOwn, hasLaterOne != true, !device.seenVersions.contains(.init(file: file, version: baseVersion)) {
+                let isSeen = device.seenVersions.contains(.init(file: file, version: baseVersion))
+                if !isOwn, !isSeen, !hasSeenLostSuccessor(of: baseVersion, of: file, in: group, device) {
                     violation("device \(device.index) hides version \(baseVersion) of \(file)")
                 }
             }
@@ -40,6 +37,19 @@ extension Simulation {
             {
                 violation("device \(device.index) hides the text \(text.contents) of \(file)")
             }
+        }
+    }
+
+    /// Whether the device has seen a successor of a version, which the server has lost since.
+    private func hasSeenLostSuccessor(
+        of version: FileVersion, of file: FileUUID, in group: ModelGroup, _ device: SimulatedDevice
+    ) -> Bool {
+        let base = group.history[file]?.last { $0.version == version && $0.contents != nil }
+        guard let base, let former = group.formerHistory[file],
+            let known = former.firstIndex(where: { $0.contents == base.contents })
+        else { return false }
+        return former[known...].contains { change in
+            change.version > former[known].version && device.seenContents.contains(change.contents ?? "")
         }
     }
 
