@@ -113,7 +113,7 @@ final class SimulatedDevice {
         guard let engine else { return }
         let entry = engine.state.directory[file]
         let isNew = entry?.fileVersion == nil || entry?.deletedOnServer == true
-        for item in engine.state.pendingItems(of: file) where item.queueID != engine.state.openQueue?.id {
+        for item in engine.state.pendingItems(of: file) where engine.state.queues[item.queueID]?.state != .open {
             if let contents, let known = item.source.flatMap({ storage[$0] }), known != contents {
                 edits[known]?.successor = contents
             }
@@ -122,6 +122,12 @@ final class SimulatedDevice {
                 textEdits[old]?.isExcused = true
             }
         }
+    }
+
+    /// The queued change to a file that no sync has closed; nil if there is none.
+    func openItem(of file: FileUUID) -> UploadItem? {
+        guard let state = engine?.state else { return nil }
+        return state.items.rows(at: .file(file)).first { state.queues[$0.queueID]?.state == .open }
     }
 
     /// Records that no further change to a file needs to arrive, except those of these items.

@@ -298,7 +298,7 @@ extension Simulation {
             for device in devices where device.engine != nil {
                 try tidy(device)
                 let groups = device.engine?.sharingGroups.map(\.sharingGroupUUID) ?? []
-                if let open = device.engine?.state.openQueue?.sharingGroupUUID { try sync(device, open) }
+                for open in device.engine?.state.openGroups ?? [] { try sync(device, open) }
                 try sync(device, nil)
                 // Files that wait for their bytes must be fetched without a request.
                 let asksForGone = !options.hasAccountSwitches || round % 2 == 1

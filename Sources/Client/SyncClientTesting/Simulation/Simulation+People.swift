@@ -55,7 +55,8 @@ extension Simulation {
 
     private func anyGroup(of device: SimulatedDevice) -> SharingGroupUUID? {
         guard let engine = device.engine else { return nil }
-        if let open = engine.state.openQueue?.sharingGroupUUID { return open }
+        // Mostly a group with queued changes, so that queues have several.
+        if !random.once(in: 3), let open = random.pick(engine.state.openGroups) { return open }
         return random.pick(engine.sharingGroups.map(\.sharingGroupUUID))
     }
 
@@ -105,7 +106,7 @@ extension Simulation {
         let location = device.makeLocation(isOwned ? .library : .documents, contents)
         var attributes = SyncAttributes(
             fileUUID: file, sharingGroupUUID: group, mimeType: MIMEType("text/plain"), fileGroupUUID: fileGroup)
-        let replaced = openItem(of: file, device)
+        let replaced = device.openItem(of: file)
         let aside = engine.changesSetAside(of: file)
         // A queued text that is replaced must be specified again. Texts have no date that shows, after a restoration,
         // which of two is newer.
@@ -145,11 +146,6 @@ extension Simulation {
         return process == device.process
     }
 
-    private func openItem(of file: FileUUID, _ device: SimulatedDevice) -> UploadItem? {
-        guard let state = device.engine?.state, let open = state.openQueue else { return nil }
-        return state.items(in: open.id).first { $0.fileUUID == file }
-    }
-
     @discardableResult
     func editText(_ file: FileUUID, _ device: SimulatedDevice) throws -> Bool {
         guard !options.hasRestorations, var engine = device.engine, let known = device.files[file] else { return false }
@@ -158,7 +154,7 @@ extension Simulation {
         var attributes = SyncAttributes(
             fileUUID: file, sharingGroupUUID: known.group, mimeType: MIMEType("text/plain"))
         attributes.appMetaData = text
-        let replaced = openItem(of: file, device)
+        let replaced = device.openItem(of: file)
         guard let actions = try? engine.uploadAppMetaData(attributes, at: now) else { return false }
         device.engine = engine
         let before = (device.edits, device.textEdits)

@@ -129,6 +129,7 @@ extension Simulation {
             }
         case .report(let event): note(event, device)
         case .reportError(let error): note(error, device)
+        case .syncFailed: break
         case .reportSharingGroups(_, _, let deleted):
             for group in deleted { leave(group.sharingGroupUUID, device) }
         }

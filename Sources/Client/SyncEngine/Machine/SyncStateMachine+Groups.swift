@@ -58,6 +58,7 @@ extension SyncStateMachine {
         entry.syncNeeded = true
         entry.restoreMark = info.restoreMark
         state.groups.put(entry)
+        failedGroups.remove(info.sharingGroupUUID)
         reviveQueues(of: info.sharingGroupUUID)
         return entry.sharingGroup
     }
@@ -126,7 +127,6 @@ extension SyncStateMachine {
                 died = true
             }
         }
-        if state.openQueue == nil { openQueue() }
         // The uploads that would have undeleted them are dead.
         for file in state.directory.rows(where: {
             $0.sharingGroupUUID == group && $0.deletedOnServer && !$0.deletedLocally
@@ -167,7 +167,7 @@ extension SyncStateMachine {
         if item.ownsFile, let source = item.source { actions.append(.removeFile(source)) }
     }
 
-    /// Removes items that the app abandoned, and closed queues that become empty.
+    /// Removes items that the app abandoned, and queues that become empty.
     mutating func dropItems(_ items: [UploadItem]) {
         for item in items {
             if item.status == .uploaded || item.status == .uploading { verifiedGroups.remove(item.sharingGroupUUID) }
@@ -177,11 +177,6 @@ extension SyncStateMachine {
     }
 
     mutating func removeIfEmpty(_ queue: RowID<UploadQueue>) {
-        guard !state.items.contains(at: .queue(queue)) else { return }
-        if state.queues[queue]?.state == .open {
-            state.queues.update(queue) { $0.sharingGroupUUID = nil }
-        } else {
-            state.queues[queue] = nil
-        }
+        if !state.items.contains(at: .queue(queue)) { state.queues[queue] = nil }
     }
 }

@@ -11,8 +11,8 @@ extension ClientState {
 
     private func queueViolations() -> [String] {
         var found: [String] = []
-        let open = queues.all.filter { $0.state == .open }.count
-        if open != 1 { found.append("there are \(open) open queues instead of one") }
+        let open = openGroups
+        if Set(open).count != open.count { found.append("a group has two open queues") }
         for queue in queues.all {
             let content = items(in: queue.id)
             if content.contains(where: { $0.sharingGroupUUID != queue.sharingGroupUUID }) {
@@ -30,7 +30,7 @@ extension ClientState {
             if content.filter({ $0.kind == .groupUpdate }).count > 1 {
                 found.append("queue \(queue.id) renames the group twice")
             }
-            if queue.state == .closed, content.isEmpty { found.append("closed queue \(queue.id) is empty") }
+            if queue.state != .dead, content.isEmpty { found.append("\(queue.state) queue \(queue.id) is empty") }
             if (queue.state == .open) != (queue.closedSequence == nil) {
                 found.append("queue \(queue.id) is \(queue.state) and has the wrong sequence number")
             }
@@ -115,7 +115,7 @@ extension ClientState {
             found.append("group \(group.id) has no downloads")
         }
         for queue in queues.all where queue.commitID != nil && queue.state == .closed {
-            if let group = queue.sharingGroupUUID, !downloadGroups(of: group).isEmpty {
+            if !downloadGroups(of: queue.sharingGroupUUID).isEmpty {
                 found.append("queue \(queue.id) may be committed, and its group has downloads")
             }
         }
