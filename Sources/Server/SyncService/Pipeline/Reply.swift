@@ -101,13 +101,7 @@ struct ErrorReply {
     ) {
         isProblem = accept.map(Self.namesProblemType) ?? false
         status = refusal.status
-        body =
-            ErrorBody(
-                error: refusal.message, code: refusal.code.rawValue, requestId: requestID ?? "-",
-                retryable: refusal.code.isRetryable, goneReason: refusal.goneReason, switchId: refusal.switchID,
-                usableFrom: refusal.usableFrom, undoUntil: refusal.undoUntil, status: refusal.status,
-                isProblem: isProblem
-            ).body
+        body = refusal.body(requestID: requestID, isProblem: isProblem).body
         headers = commonHeaders
         headers.append((name: "content-type", value: isProblem ? Self.problemType : "application/json"))
         headers.append((name: ResponseHeader.errorCode.rawValue, value: refusal.code.rawValue))
@@ -119,14 +113,7 @@ struct ErrorReply {
         if let type = refusal.activeAccountType {
             headers.append((name: ResponseHeader.activeAccountType.rawValue, value: type.rawValue))
         }
-        if let delay = refusal.retryAfter {
-            headers.append((name: "retry-after", value: "\(max(1, Self.wholeSeconds(delay)))"))
-        }
-    }
-
-    /// Rounded up, since a slightly early retry would be rejected again.
-    private static func wholeSeconds(_ delay: Duration) -> Int64 {
-        delay.components.seconds + (delay.components.attoseconds > 0 ? 1 : 0)
+        if let delay = refusal.retryAfterSeconds { headers.append((name: "retry-after", value: "\(delay)")) }
     }
 
     /// Whether an `Accept` header names the media type of problem details (RFC 9457) explicitly. Deployed clients send

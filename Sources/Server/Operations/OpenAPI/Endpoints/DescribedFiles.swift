@@ -82,6 +82,48 @@ extension UploadFileRequest: DescribedRequest {
         ]))
 }
 
+extension UploadSmallFilesRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Stages many small files; each has the result that UploadFile would have.", isGroupUUID: true,
+        reply: Schemas.object([
+            "results": Schemas.array(of: [
+                "oneOf": [
+                    Schemas.object([
+                        "status": Schemas.int64,
+                        "message": [
+                            "oneOf": [
+                                Schemas.object(
+                                    ["creationDate": Schemas.date, "updateDate": Schemas.date],
+                                    optional: ["committedMasterVersion": Schemas.int64]), Schemas.stale,
+                            ]
+                        ],
+                    ]),
+                    Schemas.object(
+                        ["status": Schemas.int64, "error": Schemas.reference("Error")],
+                        optional: ["retryAfter": Schemas.int64]),
+                ]
+            ])
+        ]),
+        body: [
+            "required": true,
+            "content": [
+                "multipart/form-data": [
+                    "schema": Schemas.object([
+                        "files": Schemas.object([
+                            "files": Schemas.array(
+                                of: Schemas.object(["parameters": Schemas.text, "sizeBytes": Schemas.int64]))
+                        ]),
+                        "contents": Schemas.array(of: ["type": "string", "format": "binary"]),
+                    ])
+                ]
+            ],
+        ],
+        errors: [
+            .bodyLengthMismatch, .lengthRequired, .bodyTooLarge, .mediaTypeUnsupported, .badRequest, .transferTooSlow,
+            .tooManyTransfers, .parameterOutOfRange,
+        ])
+}
+
 extension CreateUploadRequest: DescribedRequest {
     static let description = EndpointDescription(
         summary: "Begins an upload in pieces, with the parameters of UploadFile (tus 1.0, or the IETF draft).",
