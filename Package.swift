@@ -179,7 +179,7 @@ let package = Package(
         tests("System", "OpenSSLCryptoTests", ["OpenSSLCrypto", "Posix", "TestSupport"]),
         tests("System", "ExpatTests", ["Expat"]),
         tests("Protocol", "SyncProtocolTests", ["SyncProtocol"]),
-        tests("Protocol", "StorageHashesTests", ["OpenSSLCrypto", "StorageHashes"]),
+        tests("Protocol", "StorageHashesTests", ["OpenSSLCrypto", "StorageHashes", "TestSupport"]),
         tests("Server", "UntrustedInputTests", ["UntrustedInput"]),
         tests("Server", "HTTPTransportTests", ["Curl", "Posix", "HTTPTransport", "TestSupport", httpTypes]),
         tests(

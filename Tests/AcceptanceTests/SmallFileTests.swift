@@ -21,7 +21,7 @@ struct SmallFileTests {
     }
 
     @Test(
-        "Every storage gets all files, each once, and they can be downloaded [373]",
+        "Every storage gets all files, each once, and they can be downloaded [374]",
         arguments: [SandboxProvider.google, .dropbox, .microsoft, .webdav])
     func stored(in storage: SandboxProvider) throws {
         let alice = try server.signUpOwningUser(storage)
@@ -42,7 +42,7 @@ struct SmallFileTests {
         }
     }
 
-    @Test("Each file has its own result: refusals, a new version, a stale one, and a file for another group [374]")
+    @Test("Each file has its own result: refusals, a new version, a stale one, and a file for another group [375]")
     func results() throws {
         let alice = try server.signUpOwningUser()
         let known = TestFile("version 0")
@@ -92,7 +92,7 @@ struct SmallFileTests {
         }
     }
 
-    @Test("A body that ends early or lies about lengths is refused, and later requests are not affected [375]")
+    @Test("A body that ends early or lies about lengths is refused, and later requests are not affected [376]")
     func lies() throws {
         let alice = try server.signUpOwningUser()
         let files = Self.files(6)
@@ -112,7 +112,7 @@ struct SmallFileTests {
         #expect(try alice.commitStaged(masterVersion: 0) == 6)
     }
 
-    @Test("The request as a whole is refused with another type, and beyond the announced limits [376]")
+    @Test("The request as a whole is refused with another type, and beyond the announced limits [377]")
     func wholeRequest() throws {
         let alice = try server.signUpOwningUser()
         let limits = try server.call("GET", "HealthCheck").json?.uploadSmallFiles

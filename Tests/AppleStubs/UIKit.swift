@@ -13,6 +13,8 @@ public import AppleFoundation
     public var applicationState: State { .active }
 }
 
+@MainActor open class UIWindow: UIResponder {}
+
 @MainActor public protocol UIApplicationDelegate: AnyObject {
     func application(
         _ application: UIApplication,

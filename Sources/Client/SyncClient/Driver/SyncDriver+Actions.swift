@@ -37,6 +37,8 @@ extension SyncDriver {
             case .reportError(let error):
                 lastError = error
                 report(error, &state)
+            case .syncFailed(let group, let error):
+                for run in state.runs.endAll(of: group) { resume(run, with: .failure(error), &state) }
             case .reportSharingGroups(let created, let updated, let deleted):
                 enqueue(&state) {
                     await self.delegate?.syncServerSharingGroupsDownloaded(

@@ -56,10 +56,11 @@ extension SyncStateMachine {
     }
 
     /// The oldest closed queue that can be sent, of one group or of any.
-    func nextQueue(of group: SharingGroupUUID? = nil, except other: SharingGroupUUID? = nil) -> UploadQueue? {
+    func nextQueue(of group: SharingGroupUUID? = nil, except others: Set<SharingGroupUUID> = []) -> UploadQueue? {
         var parked: [SharingGroupUUID: Set<RowID<UploadQueue>>] = [:]
         return state.closedQueues(of: group).first { queue in
-            guard let group = queue.sharingGroupUUID, group != other else { return false }
+            let group = queue.sharingGroupUUID
+            guard !others.contains(group) else { return false }
             if parked[group] == nil { parked[group] = parkedQueues(of: group) }
             return parked[group]?.contains(queue.id) == false
         }
@@ -101,10 +102,9 @@ extension SyncStateMachine {
                 guard queue.commitVersion != state.groups[runGroup]?.masterVersion else { continue }
                 forgetCommit(of: queue.id)
             }
-            var separate = UploadQueue(id: state.nextQueueID(), createdAt: now)
+            var separate = UploadQueue(id: state.nextQueueID(), sharingGroupUUID: runGroup, createdAt: now)
             separate.state = .closed
             separate.closedSequence = queue.closedSequence
-            separate.sharingGroupUUID = runGroup
             state.queues.put(separate)
             for item in waiting {
                 state.items.update(item.key) {
