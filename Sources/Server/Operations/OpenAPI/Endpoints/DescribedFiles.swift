@@ -12,9 +12,15 @@ extension IndexRequest: DescribedRequest {
         errors: [.groupUnknown],
         replyHeaders: [
             ResponseHeader.entityTag.rawValue: ["description": "Identifies this state.", "schema": Schemas.text],
-            "cache-control": ["schema": Schemas.text],
+            "cache-control": ["schema": Schemas.text], "vary": ["schema": Schemas.text],
+            "content-encoding": [
+                "description": "`gzip` if the list of files is compressed.", "schema": Schemas.text,
+            ],
         ],
-        requestHeaders: [.ifNoneMatch: "The `etag` of the state that the client has."], canBeNotModified: true)
+        requestHeaders: [
+            .ifNoneMatch: "The `etag` of the state that the client has.",
+            .acceptEncoding: "`gzip` permits a compressed reply.",
+        ], canBeNotModified: true)
 }
 
 extension DownloadFileRequest: DescribedRequest {
