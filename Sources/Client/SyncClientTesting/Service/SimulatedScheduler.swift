@@ -34,6 +34,7 @@ final class SimulatedScheduler: Sendable {
         self.seed = seed
         self.group = group
         let server = ModelServer(capabilities: .all)
+        server.smallFileLimits = .current
         server.addGroup(group, name: "Simulated", admin: UserID(0))
         state = Mutex(State(random: SplitMix64(seed: seed), faults: faults, server: server))
     }

@@ -55,6 +55,10 @@ extension Simulation {
 
     /// With a current master version, no request may be refused because of its versions.
     func checkRefusal(_ reply: ServerReply, isExpected: Bool, of request: Request) {
+        if case .several(let replies) = reply {
+            for reply in replies { checkRefusal(reply, isExpected: isExpected, of: request) }
+            return
+        }
         guard case .failed(.refused(_, let code?, _)) = reply, SyncStateMachine.refusalsOfWrongVersions.contains(code),
             !isExpected, request.replyDelay != nil, devices[request.device].process == request.process,
             report.restorations == 0

@@ -13,6 +13,9 @@ extension Simulation {
             maximumBatchBytes: device.index % 3 == 2 ? nil : 0, makeCommitID: { source.make() })
         configuration.userID = device.isBound ? device.caller.user : nil
         configuration.reuploadsForOthers = device.index % 3 == 1
+        if let limits = server.smallFileLimits, (device.index + device.process) % 3 > 0 {
+            configuration.smallFiles = .limits(limits)
+        }
         let state = try device.store.load()
         if state != device.store.state { violation("device \(device.index): SQLite and memory disagree") }
         var engine = SyncStateMachine(state: state, configuration: configuration)
@@ -181,6 +184,12 @@ extension Simulation {
         if case .uploadFile(let upload) = request {
             contents = device.storage[upload.source]
             if contents == nil { violation("device \(device.index) uploads a file that does not exist") }
+        }
+        if case .uploadSmallFiles(let uploads) = request {
+            let texts = uploads.compactMap { device.storage[$0.source] }
+            contents = texts.joined(separator: String(ModelServer.separator))
+            if texts.count < uploads.count { violation("device \(device.index) uploads files that do not exist") }
+            report.requestsWithSmallFiles += 1
         }
         guard !offline.contains(device.index) else {
             queue.plan(
@@ -366,6 +375,7 @@ extension ServerRequest {
         switch self {
         case .doneUploads(let commit): commit.sharingGroupUUID
         case .uploadFile(let upload): upload.batch == nil ? nil : upload.sharingGroupUUID
+        case .uploadSmallFiles(let uploads): uploads.first { $0.batch != nil }?.sharingGroupUUID
         case .uploadAppMetaData(_, _, _, let group, let batch), .uploadDeletion(_, _, _, let group, let batch):
             batch == nil ? nil : group
         default: nil

@@ -306,6 +306,7 @@ extension SyncStateMachine {
         case .committing(let queue), .replayingCommit(let queue): receiveCommit(reply, queue)
         case .replayingBatch(let item): receiveReplayedMember(reply, item)
         case .askingForServerMove: receiveServerMove(reply)
+        case .askingForSmallFiles(let queue): receiveSmallFileLimits(reply, queue)
         case .starting, .downloading, .reuploading, .uploading, .resolvingContent, .resolvingDeletions, .delivering,
             .askingForContents, .waiting:
             break

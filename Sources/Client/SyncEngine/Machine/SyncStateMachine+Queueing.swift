@@ -341,7 +341,7 @@ extension SyncStateMachine {
         return queue.commitID == nil || queue.batchUUID != nil
     }
 
-    /// Drops changes, and cancels their transfers. Their staged versions on the server are discarded before the next
+    /// Drops changes, and cancels their transfers, unless these contain other files as well. Their staged versions on the server are discarded before the next
     /// commit.
     mutating func abandon(_ items: [UploadItem]) {
         for item in items {
@@ -350,7 +350,10 @@ extension SyncStateMachine {
             }
             if let queue = state.queues[item.queueID], queue.batchUUID != nil {
                 let isUnderWay = run?.transfers.values.contains { transfer in
-                    if case .upload(_, queue.id) = transfer { true } else { false }
+                    switch transfer {
+                    case .upload(_, queue.id), .uploads(_, queue.id): true
+                    default: false
+                    }
                 }
                 if isUnderWay == true {
                     // The other changes are sent without it, once the transfers in progress have ended.

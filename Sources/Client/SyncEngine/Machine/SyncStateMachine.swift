@@ -22,6 +22,8 @@ package struct SyncStateMachine: Sendable {
         package var maximumTransfers: Int
         /// The maximum total size in bytes of the files of a queue that is sent as a batch; nil disables batches.
         package var maximumBatchBytes: Int64?
+        /// Whether the server accepts many small files in one request.
+        package var smallFiles = SmallFileSupport.absent
         /// Generates a new id for each commit.
         package var makeCommitID: @Sendable () -> CommitID
 
@@ -170,6 +172,7 @@ struct Run: Sendable {
         case creatingGroup(RowID<UploadItem>)
         case leavingGroup(RowID<UploadItem>)
         case askingForServerMove
+        case askingForSmallFiles(RowID<UploadQueue>)
         case reuploading
         case uploading
         case committing(RowID<UploadQueue>)
