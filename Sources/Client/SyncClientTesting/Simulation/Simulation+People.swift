@@ -92,9 +92,9 @@ extension Simulation {
         var kind = "c"
         if options.hasRefusals {
             switch random.below(36) {
-            case 0..<3: kind = ModelServer.largeContents
-            case 3: kind = ModelServer.harmfulContents
-            case 4..<12: kind = ModelServer.bigContents
+            case 0..<3: kind = Self.largeContents
+            case 3: kind = Self.harmfulContents
+            case 4..<12: kind = Self.bigContents
             default: break
             }
         }
@@ -113,7 +113,7 @@ extension Simulation {
         attributes.appMetaData = text
         guard
             let actions = try? engine.upload(
-                UploadSource(location: location, isOwned: isOwned, size: kind == ModelServer.bigContents ? 9 : 1),
+                UploadSource(location: location, isOwned: isOwned, size: kind == Self.bigContents ? 9 : 1),
                 attributes, at: now)
         else {
             device.storage[location] = nil
@@ -362,8 +362,8 @@ extension Simulation {
         case 11, 12: if let user = random.pick(server.users.sorted()) { server.revokedUsers.insert(user) }
         case 13:
             server.revokedUsers = []
-            server.fullUsers = []
-        case 14: if let user = random.pick(server.users.sorted()) { server.fullUsers.insert(user) }
+            server.room = [:]
+        case 14: if let user = random.pick(server.users.sorted()) { server.room[user] = 1 }
         case 15:
             // Another member removes a member, or adds one again.
             guard options.hasDepartures, let user = random.pick(server.users.sorted()) else { return }

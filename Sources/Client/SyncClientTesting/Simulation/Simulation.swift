@@ -67,12 +67,22 @@ public final class Simulation {
     /// The number of accounts that users have had.
     var madeAccounts = 0
     let commitIDs: CommitIDSource
+    /// The beginning of contents that are larger than the server accepts, that the storage considers malware, and that
+    /// need a lot of room.
+    static let (largeContents, harmfulContents, bigContents) = ("L", "M", "B")
 
     init(seed: UInt64, options: SimulationOptions, logs: Bool) {
         self.options = options
         self.logs = logs
         random = SplitMix64(seed: seed)
         server = ModelServer(capabilities: options.hasExtensions ? .all : .none)
+        server.refusalOfContents = { _, contents, _ in
+            switch contents.prefix(1) {
+            case Self.largeContents: .bodyTooLarge
+            case Self.harmfulContents: .cloudRefused
+            default: nil
+            }
+        }
         report = SimulationReport(seed: seed)
         remainingSteps = options.steps
         commitIDs = CommitIDSource()
