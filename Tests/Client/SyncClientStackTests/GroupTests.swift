@@ -22,8 +22,9 @@ struct GroupTests {
         try await phone.client.synced()
         #expect(phone.client.sharingGroups.contains { $0.sharingGroupUUID == group })
         #expect(await refusal { try phone.client.createSharingGroup(sharingGroupUUID: group) } == .sharingGroupExists)
-        #expect(
-            await refusal { try phone.client.createSharingGroup(sharingGroupUUID: .random()) } == .openQueueNotEmpty)
+        // Each group has its own queue.
+        let other = SharingGroupUUID.random()
+        try phone.client.createSharingGroup(sharingGroupUUID: other)
 
         let events = try await phone.events(.sharingGroupUploadOperationCompleted) { try await phone.sync(group) }
 
@@ -32,6 +33,7 @@ struct GroupTests {
             return
         }
         #expect(created.sharingGroupUUID == group && created.sharingGroupName == name)
+        try await phone.sync(other)
         try await phone.client.synced()
         let listed = try #require(phone.client.sharingGroups.first { $0.sharingGroupUUID == group })
         #expect(listed.sharingGroupName == name && listed.permission == .admin && !listed.syncNeeded)

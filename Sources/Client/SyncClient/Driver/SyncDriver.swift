@@ -99,6 +99,7 @@ final class SyncDriver: Sendable {
                 })
             engine.userID = userID.flatMap { Int64($0) }.map { UserID($0) }
             engine.reuploadsForOthers = configuration.reuploadsForOthers
+            engine.smallFiles = .unknown
             self.configuration = engine
             var machine = SyncStateMachine(state: try database.load(), configuration: self.configuration)
             let actions = Self.launch(&machine, files, environment)

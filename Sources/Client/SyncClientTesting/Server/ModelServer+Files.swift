@@ -3,6 +3,37 @@ import SyncProtocol
 
 // Staging, committing and downloading.
 extension ModelServer {
+    /// Separates the contents of the files in one request.
+    static let separator: Character = "\u{0}"
+
+    /// Stages several files. If the last of them completes their batch, all report its commit.
+    func stage(_ uploads: [FileUpload], _ contents: String, _ caller: ModelCaller, _ now: WireDate) -> Answer {
+        guard let group = uploads.first?.sharingGroupUUID, smallFileLimits != nil else {
+            return .refused(.endpointUnknown)
+        }
+        let access = inGroup(group, caller, needs: .write, nil) { _ in Answer(.done) }
+        guard case .done = access.reply else { return access }
+        let texts = contents.split(separator: Self.separator, omittingEmptySubsequences: false)
+        let answers = zip(uploads, texts).map { upload, text in
+            perform(.uploadFile(upload), from: caller, contents: String(text), at: now)
+        }
+        let committed = answers.lazy.compactMap { answer -> MasterVersion? in
+            if case .batchCommitted(let version, _, _) = answer.reply { version } else { nil }
+        }.first
+        var answer = Answer(
+            .several(
+                answers.map { answer in
+                    guard let committed, case .fileStaged(let creationDate, let updateDate) = answer.reply else {
+                        return answer.reply
+                    }
+                    return .batchCommitted(committed, creationDate: creationDate, updateDate: updateDate)
+                }))
+        answer.isExpected = answers.allSatisfy { answer in
+            if case .failed = answer.reply { answer.isExpected } else { true }
+        }
+        return answer
+    }
+
     func stage(
         _ upload: FileUpload, _ contents: String, _ caller: ModelCaller, _ now: WireDate, _ group: inout ModelGroup
     ) -> Answer {

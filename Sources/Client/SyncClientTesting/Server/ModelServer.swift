@@ -24,6 +24,8 @@ final class ModelServer {
     static let stagingLifetimeSeconds: Int64 = 7 * 86_400
 
     let capabilities: ServerCapabilities
+    /// What a request with many small files may contain; nil for a server that does not accept such requests.
+    var smallFileLimits: SmallFileLimits?
     var groups: [SharingGroupUUID: ModelGroup] = [:]
     var users: Set<UserID> = []
     /// The identities of users who may switch accounts.
@@ -66,6 +68,8 @@ final class ModelServer {
             return staging(upload.fileUUID, in: upload.sharingGroupUUID, upload.masterVersion, batch, caller, now) {
                 stage(upload, contents ?? "", caller, now, &$0)
             }
+        case .uploadSmallFiles(let uploads): return stage(uploads, contents ?? "", caller, now)
+        case .askForSmallFiles: return Answer(.smallFiles(smallFileLimits))
         case .uploadAppMetaData(let file, let text, let version, let group, let batch):
             let batch = batch.map { ModelBatch($0, version, "text \(text)") }
             return staging(file, in: group, version, batch, caller, now) { stage(text, of: file, caller, now, &$0) }

@@ -195,6 +195,16 @@ private struct SimulatedNetwork: RequestPerformer {
             // The model stores texts.
             contents = data.base64EncodedString()
         }
+        if case .uploadSmallFiles(let uploads) = request {
+            var texts: [String] = []
+            for upload in uploads {
+                guard let url = files.url(of: upload.source), let data = try? Data(contentsOf: url),
+                    upload.fileSize.map({ $0 == data.count }) ?? true
+                else { return .failed(.localFile) }
+                texts.append(data.base64EncodedString())
+            }
+            contents = texts.joined(separator: String(ModelServer.separator))
+        }
         let answer = await scheduler.reply(to: request, from: caller, phone: phone, contents: contents)
         guard case .fileDownloaded(let file) = answer.reply else { return answer.reply }
         let location = files.makeLocation()

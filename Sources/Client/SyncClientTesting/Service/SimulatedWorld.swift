@@ -36,6 +36,7 @@ struct SimulatedWorld {
 
     init(seed: UInt64, group: SharingGroupUUID) {
         server = ModelServer(capabilities: .all)
+        server.smallFileLimits = .current
         server.addGroup(group, name: "Simulated", admin: Self.founder)
         salt = seed
         // Independent of the network's events, which are the same with and without refusals.
@@ -218,7 +219,7 @@ extension ServerRequest {
     /// Whether a server that refuses changes performs the request.
     fileprivate var onlyReads: Bool {
         switch self {
-        case .index, .getUploads, .downloadFile, .downloadAppMetaData, .askForServerMove: true
+        case .index, .getUploads, .downloadFile, .downloadAppMetaData, .askForServerMove, .askForSmallFiles: true
         default: false
         }
     }

@@ -8,6 +8,7 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case removeUser = "RemoveUser"
     case index = "Index"
     case uploadFile = "UploadFile"
+    case uploadSmallFiles = "UploadSmallFiles"
     case createUpload = "CreateUpload"
     case uploadOptions = "UploadOptions"
     case getUploadOffset = "GetUploadOffset"
@@ -60,6 +61,7 @@ extension EndpointRoute {
             case .removeUser: Self(RemoveUserRequest.self, .post, .user, .json)
             case .index: Self(IndexRequest.self, .get, .memberIfGroupNamed, .json)
             case .uploadFile: Self(UploadFileRequest.self, .post, .member(.write), .header)
+            case .uploadSmallFiles: Self(UploadSmallFilesRequest.self, .post, .member(.write), .json)
             case .createUpload: Self(CreateUploadRequest.self, .post, .member(.write), .header)
             case .uploadOptions: Self(UploadOptionsRequest.self, .options, .anyone, .header)
             case .getUploadOffset: Self(GetUploadOffsetRequest.self, .head, .user, .header)

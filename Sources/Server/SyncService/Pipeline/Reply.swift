@@ -1,3 +1,4 @@
+import Gzip
 import SyncProtocol
 
 /// A successful reply, or one that the endpoint has already sent.
@@ -26,31 +27,53 @@ enum EndpointReply {
 /// There is one buffer. While the phone keeps up, it never holds more than a chunk. When the phone falls behind, no
 /// thread waits for it while a database connection is held: the text, in the worst case all of it, remains in the
 /// buffer until ``finish(_:)`` sends the rest.
+///
+/// The beginning of a reply can be compressed, up to ``endCompression(_:)``. The rest then follows in the same encoding,
+/// but uncompressed: if texts of different people were compressed together, the length of a reply would show to an
+/// observer whether they have something in common (docs/threat-model.md).
 struct ReplyStream {
     /// Bytes sent at a time; see ``ClientConnection/canWriteWithoutWaiting``.
     private static let chunkBytes = 64 * 1024
+    /// The same for compressed bytes.
+    private static let compressedChunkBytes = 16 * 1024
+    /// A shorter beginning is not compressed.
+    private static let shortestCompressed = 1_024
 
     private let connection: any ClientConnection
     private let headers: [(name: String, value: String)]
-    /// How much of the text in the buffer has been sent.
+    /// Nil if the reply is not compressed.
+    private var gzip: GzipStream?
+    /// Whether the first text has been compressed.
+    private var hasCompressed = false
+    /// How much of the buffer has been sent: of the text, or of its compressed form.
     private var sentBytes = 0
     private var failure: ClientGone?
     /// Whether the head has been sent, so that no other reply is possible.
     private(set) var hasStarted = false
     private(set) var totalBytes: Int64 = 0
 
-    /// - Parameter headers: all of the reply's headers.
-    init(on connection: any ClientConnection, headers: [(name: String, value: String)]) {
+    /// - Parameters:
+    ///   - headers: all of the reply's headers, except that of the encoding.
+    ///   - isCompressed: whether the client accepts gzip.
+    init(on connection: any ClientConnection, headers: [(name: String, value: String)], isCompressed: Bool = false) {
         self.connection = connection
         self.headers = headers
+        if isCompressed { gzip = GzipStream() }
     }
+
+    /// The header that states the encoding of the reply.
+    var encodingHeaders: [(name: String, value: String)] { gzip == nil ? [] : [("content-encoding", "gzip")] }
 
     /// Sends the complete chunks in the buffer, as far as possible without blocking. If the phone has disconnected, the
     /// text is discarded.
     mutating func offer(_ json: inout JSONWriter) {
+        if gzip != nil {
+            if json.bytes.count >= Self.chunkBytes { compress(&json) }
+            return
+        }
         guard json.bytes.count - sentBytes >= Self.chunkBytes else { return }
         while json.bytes.count - sentBytes >= Self.chunkBytes, failure == nil, connection.canWriteWithoutWaiting {
-            do { try send(sentBytes..<sentBytes + Self.chunkBytes, of: json) } catch { failure = error }
+            do { try send(sentBytes..<sentBytes + Self.chunkBytes, of: json.bytes.span) } catch { failure = error }
         }
         if failure != nil { sentBytes = json.bytes.count }
         guard sentBytes == json.bytes.count || sentBytes > 0 && json.bytes.count - sentBytes < Self.chunkBytes else {
@@ -60,18 +83,48 @@ struct ReplyStream {
         sentBytes = 0
     }
 
+    /// Compresses the text in the buffer, and sends the result as far as possible without blocking.
+    private mutating func compress(_ json: inout JSONWriter) {
+        hasCompressed = true
+        json.drain { gzip?.append($0.span) }
+        while let output = gzip?.output, output.count - sentBytes >= Self.compressedChunkBytes, failure == nil,
+            connection.canWriteWithoutWaiting
+        {
+            let end = sentBytes + min(Self.chunkBytes, output.count - sentBytes)
+            do { try send(sentBytes..<end, of: output.span) } catch { failure = error }
+        }
+        if failure != nil { sentBytes = gzip?.output.count ?? 0 }
+        gzip?.output.removeSubrange(..<sentBytes)
+        sentBytes = 0
+    }
+
+    /// Compresses what is in the buffer, but nothing after it. A short reply is not compressed at all.
+    mutating func endCompression(_ json: inout JSONWriter) {
+        guard gzip != nil else { return }
+        if hasCompressed || json.bytes.count >= Self.shortestCompressed { compress(&json) } else { gzip = nil }
+    }
+
+    /// The body of a reply of which nothing has been sent.
+    mutating func wholeBody(_ json: JSONWriter) -> [UInt8] {
+        guard gzip != nil else { return json.bytes }
+        gzip?.store(json.bytes.span)
+        gzip?.finish()
+        return gzip?.output ?? []
+    }
+
     /// Sends the rest, waiting for the phone. Call when no database connection is held anymore.
     mutating func finish(_ json: JSONWriter) throws(ClientGone) {
         if let failure { throw failure }
-        try send(sentBytes..<json.bytes.count, of: json)
+        let rest = wholeBody(json)
+        try send(sentBytes..<rest.count, of: rest.span)
     }
 
-    private mutating func send(_ range: Range<Int>, of json: JSONWriter) throws(ClientGone) {
+    private mutating func send(_ range: Range<Int>, of bytes: Span<UInt8>) throws(ClientGone) {
         if !hasStarted {
             hasStarted = true
-            try connection.start(status: 200, headers: headers)
+            try connection.start(status: 200, headers: headers + encodingHeaders)
         }
-        try connection.write(json.bytes.span.extracting(range))
+        try connection.write(bytes.extracting(range))
         sentBytes = range.upperBound
         totalBytes += Int64(range.count)
     }
@@ -101,13 +154,7 @@ struct ErrorReply {
     ) {
         isProblem = accept.map(Self.namesProblemType) ?? false
         status = refusal.status
-        body =
-            ErrorBody(
-                error: refusal.message, code: refusal.code.rawValue, requestId: requestID ?? "-",
-                retryable: refusal.code.isRetryable, goneReason: refusal.goneReason, switchId: refusal.switchID,
-                usableFrom: refusal.usableFrom, undoUntil: refusal.undoUntil, status: refusal.status,
-                isProblem: isProblem
-            ).body
+        body = refusal.body(requestID: requestID, isProblem: isProblem).body
         headers = commonHeaders
         headers.append((name: "content-type", value: isProblem ? Self.problemType : "application/json"))
         headers.append((name: ResponseHeader.errorCode.rawValue, value: refusal.code.rawValue))
@@ -119,14 +166,7 @@ struct ErrorReply {
         if let type = refusal.activeAccountType {
             headers.append((name: ResponseHeader.activeAccountType.rawValue, value: type.rawValue))
         }
-        if let delay = refusal.retryAfter {
-            headers.append((name: "retry-after", value: "\(max(1, Self.wholeSeconds(delay)))"))
-        }
-    }
-
-    /// Rounded up, since a slightly early retry would be rejected again.
-    private static func wholeSeconds(_ delay: Duration) -> Int64 {
-        delay.components.seconds + (delay.components.attoseconds > 0 ? 1 : 0)
+        if let delay = refusal.retryAfterSeconds { headers.append((name: "retry-after", value: "\(delay)")) }
     }
 
     /// Whether an `Accept` header names the media type of problem details (RFC 9457) explicitly. Deployed clients send
