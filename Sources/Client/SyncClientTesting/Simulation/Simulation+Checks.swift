@@ -276,9 +276,9 @@ extension Simulation {
     func settle() throws {
         isSettling = true
         server.missingFiles = []
-        server.refusesFiles = false
+        server.refusalOfContents = nil
         server.revokedUsers = []
-        server.fullUsers = []
+        server.room = [:]
         for (id, group) in server.groups {
             for (user, permission) in group.members where permission == .read {
                 server.groups[id]?.members[user] = .write

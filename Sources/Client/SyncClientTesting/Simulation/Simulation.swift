@@ -73,6 +73,7 @@ public final class Simulation {
         self.logs = logs
         random = SplitMix64(seed: seed)
         server = ModelServer(capabilities: options.hasExtensions ? .all : .none)
+        server.refusalOfContents = { _, contents, _ in Self.refusal(of: contents) }
         if options.hasExtensions {
             server.smallFileLimits = SmallFileLimits(maximumFiles: 3, maximumFileBytes: 8, maximumBodyBytes: 1 << 20)
         }
