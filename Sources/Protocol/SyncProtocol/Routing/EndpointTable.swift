@@ -7,6 +7,7 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case addUser = "AddUser"
     case removeUser = "RemoveUser"
     case index = "Index"
+    case changes = "Changes"
     case uploadFile = "UploadFile"
     case createUpload = "CreateUpload"
     case uploadOptions = "UploadOptions"
@@ -59,6 +60,7 @@ extension EndpointRoute {
             case .addUser: Self(AddUserRequest.self, .post, .signedIn, .json)
             case .removeUser: Self(RemoveUserRequest.self, .post, .user, .json)
             case .index: Self(IndexRequest.self, .get, .memberIfGroupNamed, .json)
+            case .changes: Self(ChangesRequest.self, .get, .user, .json)
             case .uploadFile: Self(UploadFileRequest.self, .post, .member(.write), .header)
             case .createUpload: Self(CreateUploadRequest.self, .post, .member(.write), .header)
             case .uploadOptions: Self(UploadOptionsRequest.self, .options, .anyone, .header)
