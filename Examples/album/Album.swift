@@ -11,8 +11,8 @@ struct Album: AsyncParsableCommand {
         discussion:
             "Changes are stored here first, without the network; `album sync` sends them, and fetches others' changes.",
         subcommands: [
-            SignIn.self, Create.self, Invite.self, Members.self, Join.self, Albums.self, Add.self, Comment.self,
-            Remove.self, List.self, Show.self, Sync.self,
+            SignIn.self, Create.self, Invite.self, Members.self, Invitation.self, Join.self, Albums.self, Add.self,
+            Comment.self, Remove.self, List.self, Show.self, Sync.self,
         ])
 }
 

@@ -163,6 +163,7 @@ enum AlbumError: Error, CustomStringConvertible {
     case noSuchFile(String)
     case noPicture(String)
     case notAnInvitation
+    case invitationGone
     /// An error of the library, as a sentence.
     case failed(String)
 
@@ -182,6 +183,7 @@ enum AlbumError: Error, CustomStringConvertible {
         case .noSuchFile(let path): "There is no file \(path)."
         case .noPicture(let path): "\(path) is not a JPEG picture."
         case .notAnInvitation: "That is not an invitation code."
+        case .invitationGone: "This invitation has expired, is used up, or was withdrawn; ask for another one."
         case .failed(let sentence): sentence.prefix(1).uppercased() + sentence.dropFirst() + "."
         }
     }

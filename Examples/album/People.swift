@@ -135,17 +135,45 @@ struct Members: AsyncParsableCommand {
     }
 }
 
+/// `album invitation`.
+struct Invitation: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Shows who invites to which album, before you join.")
+
+    @OptionGroup var options: DeviceOptions
+    @OptionGroup var code: CodeArgument
+
+    func run() async throws {
+        let code = try code.invitation()
+        let info = try await options.withDevice { device in
+            try await device.client.getSharingInvitationInfo(invitationCode: code)
+        }
+        guard case .invitation(let offer) = info else { throw AlbumError.invitationGone }
+        let album = offer.sharingGroupName.map { "the album \(printable($0))" } ?? "an album"
+        let rights = offer.permission.allows(.write) ? "add and remove photos" : "look at the photos"
+        print("\(printable(offer.invitingUserName ?? "Somebody")) invites you to \(album), where you may \(rights).")
+    }
+}
+
+/// The code of an invitation.
+struct CodeArgument: ParsableArguments {
+    @Argument(help: "The invitation code.")
+    var code: String
+
+    func invitation() throws -> SharingInvitationUUID {
+        guard let invitation = SharingInvitationUUID(code) else { throw AlbumError.notAnInvitation }
+        return invitation
+    }
+}
+
 /// `album join`.
 struct Join: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Joins an album with an invitation code.")
 
     @OptionGroup var options: DeviceOptions
-
-    @Argument(help: "The invitation code.")
-    var code: String
+    @OptionGroup var code: CodeArgument
 
     func run() async throws {
-        guard let invitation = SharingInvitationUUID(code) else { throw AlbumError.notAnInvitation }
+        let invitation = try code.invitation()
         try await options.withDevice { device in
             let group = try await device.client.redeemSharingInvitation(invitationCode: invitation)
             try await device.client.synced()

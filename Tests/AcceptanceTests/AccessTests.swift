@@ -53,6 +53,8 @@ struct AccessTests {
         case (.confirmAccountSwitch, _), (.finishAccountSwitch, _): return Answer(status: 404, code: "switch_unknown")
         case (.getAccountSwitchStatus, .newcomer): return Answer(status: 401, code: "user_unknown")
         case (.reuploadFile, .writer), (.reuploadFile, .admin): return Answer(status: 404, code: "file_unknown")
+        case (.uploadSmallFiles, .writer), (.uploadSmallFiles, .admin):
+            return Answer(status: 415, code: "media_type_unsupported")
         default: break
         }
         switch route.groupAccess {
@@ -77,7 +79,9 @@ struct AccessTests {
         case .healthCheck, .checkPrimaryCreds, .checkCreds, .removeUser, .appleNotifications, .revokeDeviceGrants: [:]
         case .changes: [:]
         case .addUser, .createSharingGroup: ["sharingGroupUUID": UUID().uuidString, "cloudFolderName": "Folder"]
-        case .index, .getUploads, .discardUploads, .getSharingInvitations, .getSharingGroupMembers: inGroup
+        case .index, .getUploads, .discardUploads, .getSharingInvitations, .getSharingGroupMembers,
+            .uploadSmallFiles:
+            inGroup
         case .uploadOptions: [:]
         case .getUploadOffset, .appendToUpload, .abandonUpload: ["uploadUUID": UUID().uuidString]
         case .uploadFile, .createUpload:
@@ -124,7 +128,7 @@ struct AccessTests {
 
         for caller in Caller.allCases {
             let device = [(name: "SyncServer-Device-UUID", value: UUID().uuidString)]
-            let hasBody = [.uploadFile, .reuploadFile, .appendToUpload].contains(endpoint)
+            let hasBody = [.uploadFile, .uploadSmallFiles, .reuploadFile, .appendToUpload].contains(endpoint)
             let length =
                 endpoint == .createUpload ? [(name: "Upload-Length", value: "\(TestFile().contents.count)")] : []
             let reply = try server.call(

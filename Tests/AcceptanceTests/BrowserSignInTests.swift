@@ -2,6 +2,7 @@ import Curl
 import Foundation
 import SyncAccounts
 import SyncProtocol
+import Synchronization
 import TestSupport
 import Testing
 
@@ -64,6 +65,34 @@ private struct DesktopProgram: Sendable {
             try register(url)
             let end = try browser.visit(url.absoluteString, decisions: decisions)
             #expect(end.contains("signed in to Desktop"))
+        }.signIn()
+    }
+
+    /// The registration of the user's phone with the sandbox.
+    var appScheme: AccountScheme {
+        let redirect = "https://app.sandbox.test/oauth"
+        return switch account.provider {
+        case .google:
+            .googleApp(
+                clientID: "1234567890-ios.apps.googleusercontent.com",
+                serverClientID: "1234567890-server.apps.googleusercontent.com", serverRedirect: redirect)
+        case .dropbox: .dropboxApp(appKey: "sandboxdropboxkey")
+        default:
+            .microsoftApp(
+                clientID: "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e", bundleID: "com.example.sandbox",
+                serverRedirect: redirect)
+        }
+    }
+
+    /// Signs in as the user's phone does, with a web session; `decisions` are those on the two pages.
+    func signInWithWebSession(decisions: [ConsentDecision] = [.allow, .allow]) async throws -> AccountCredentials {
+        let browser = try FormBrowser(server, account: account.id)
+        let waiting = Mutex(decisions)
+        return try await WebSessionSignIn(appScheme, transport: try transport) { page, redirect in
+            let decision = waiting.withLock { $0.removeFirst() }
+            let end = try browser.redirect(
+                from: page.absoluteString, to: redirect.absoluteString, decisions: [decision])
+            return try #require(URL(string: end))
         }.signIn()
     }
 
@@ -144,6 +173,31 @@ struct BrowserSignInTests {
         #expect(download.status == 200 && download.body == file.contents)
         #expect(try dana.stored(file).count == 1)
         #expect(try store.load() == renewed)
+    }
+
+    @Test("A phone signs in with a web session, and the server exchanges its code", arguments: providers)
+    func webSession(provider: SandboxProvider) async throws {
+        let phone = try DesktopProgram(server, provider)
+        let folder = FileManager.default.temporaryDirectory.appending(path: "phone-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let session = try AccountSession(
+            phone.appScheme, store: FileCredentialStore(file: folder.appending(path: "account.json")),
+            transport: try phone.transport)
+
+        let credentials = try await phone.signInWithWebSession()
+        try await session.signIn(credentials)
+        let added = try phone.user(credentials).addDesktopUser()
+
+        expectJSON(added)
+        #expect(added.values(of: "syncserver-offline-access").isEmpty, "the server has its own refresh token")
+        #expect(credentials.person.name == "Dana Desktop")
+        try server.sandbox.expireAccessTokens(of: phone.account, .program)
+        let renewed = try await session.refresh(credentials)
+        expectJSON(try phone.user(renewed).checkCredentials())
+        let refusal = await #expect(throws: SignInError.self) {
+            try await phone.signInWithWebSession(decisions: [.allow, .deny])
+        }
+        #expect(refusal?.code == .denied)
     }
 
     @Test("A program's expired token is rejected, and a refreshed one works", arguments: providers)

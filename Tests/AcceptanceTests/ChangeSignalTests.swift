@@ -10,7 +10,7 @@ struct ChangeSignalTests {
 
     // MARK: Streams
 
-    @Test("A commit reaches every listening member of the group, and nobody else [373]")
+    @Test("A commit reaches every listening member of the group, and nobody else [378]")
     func reachesMembers() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.read)
@@ -35,7 +35,7 @@ struct ChangeSignalTests {
         #expect(names.map { Set($0.keys) } == ["sharingGroupUUID", "masterVersion"])
     }
 
-    @Test("A stream is not cached or buffered, and has the server's version [374]")
+    @Test("A stream is not cached or buffered, and has the server's version [379]")
     func headers() throws {
         let stream = try server.signUpOwningUser().listening()
         #expect(stream.status == 200)
@@ -46,7 +46,7 @@ struct ChangeSignalTests {
         #expect(stream.isOpen)
     }
 
-    @Test("A client that names no state, or an unknown one, is told to ask Index; the state is that of Index [375]")
+    @Test("A client that names no state, or an unknown one, is told to ask Index; the state is that of Index [380]")
     func unknownState() throws {
         let alice = try server.signUpOwningUser()
         let first = try alice.changes()
@@ -69,7 +69,7 @@ struct ChangeSignalTests {
         }
     }
 
-    @Test("A client that was away learns of the groups' versions, and continues without a gap [376]")
+    @Test("A client that was away learns of the groups' versions, and continues without a gap [381]")
     func resumption() throws {
         let alice = try server.signUpOwningUser()
         var stream = try alice.listening()
@@ -89,7 +89,7 @@ struct ChangeSignalTests {
         #expect(try late.changed(alice.group, to: 3))
     }
 
-    @Test("Heartbeats keep a stream alive [377]")
+    @Test("Heartbeats keep a stream alive [382]")
     func heartbeats() throws {
         let stream = try server.signUpOwningUser().listening()
         // nchan greets with a comment.
@@ -99,7 +99,7 @@ struct ChangeSignalTests {
 
     // MARK: Members
 
-    @Test("A group that the caller joins or creates starts without a new connection; one that they leave ends [378]")
+    @Test("A group that the caller joins or creates starts without a new connection; one that they leave ends [383]")
     func membership() throws {
         let alice = try server.signUpOwningUser()
         let bob = try server.signUpOwningUser()
@@ -125,7 +125,7 @@ struct ChangeSignalTests {
         #expect(next.json?.sharingGroupUUID?.text == own, "\(next)")
     }
 
-    @Test("The stream of a user who is removed ends [379]")
+    @Test("The stream of a user who is removed ends [384]")
     func removal() throws {
         let alice = try server.signUpOwningUser()
         let stream = try alice.listening()
@@ -135,7 +135,7 @@ struct ChangeSignalTests {
         expectError(try server.address.perform(alice.changesCall()), 401)
     }
 
-    @Test("The stream of a token that its provider withdraws ends with the next request that uses it [380]")
+    @Test("The stream of a token that its provider withdraws ends with the next request that uses it [385]")
     func withdrawnToken() async throws {
         let server = try TestServer.configuredDifferently()
         let alice = try server.signUpOwningUser()
@@ -149,7 +149,7 @@ struct ChangeSignalTests {
 
     // MARK: Long polling
 
-    @Test("Long polling replies at once if the state is unknown, and otherwise with the next change [381]")
+    @Test("Long polling replies at once if the state is unknown, and otherwise with the next change [386]")
     func longPolling() async throws {
         let alice = try server.signUpOwningUser()
         let first = try server.address.perform(alice.changesCall(isStream: false))
@@ -173,7 +173,7 @@ struct ChangeSignalTests {
 
     // MARK: Strangers
 
-    @Test("Nobody listens without a valid token [382]")
+    @Test("Nobody listens without a valid token [387]")
     func refusals() throws {
         let alice = try server.signUpOwningUser()
         let call = alice.changesCall()
@@ -185,7 +185,7 @@ struct ChangeSignalTests {
         expectError(try server.address.perform(post), 405)
     }
 
-    @Test("Channels cannot be named, published to or ended from outside [383]")
+    @Test("Channels cannot be named, published to or ended from outside [388]")
     func forgery() throws {
         let alice = try server.signUpOwningUser()
         let mallory = try server.signUpOwningUser()
@@ -219,7 +219,7 @@ struct ChangeSignalTests {
         #expect(try stream.changed(alice.group, to: 1))
     }
 
-    @Test("The publisher's socket is not reachable for other users of the host [384]")
+    @Test("The publisher's socket is not reachable for other users of the host [389]")
     func publisherSocket() throws {
         let socket = try server.environment.value("CHANGES_SOCKET")
         let folder = (socket as NSString).deletingLastPathComponent
@@ -227,7 +227,7 @@ struct ChangeSignalTests {
         #expect(mode.map { $0 & 0o007 } == 0)
     }
 
-    @Test("Monitoring counts listeners and signals [385]")
+    @Test("Monitoring counts listeners and signals [390]")
     func metrics() async throws {
         let alice = try server.signUpOwningUser()
         let stream = try alice.listening()
@@ -242,7 +242,7 @@ struct ChangeSignalTests {
 extension PrivateStackTests {
     @Suite("A web server that cannot pass signals on")
     struct LostSignalTests {
-        @Test("Commits succeed, and later signals arrive [386]")
+        @Test("Commits succeed, and later signals arrive [391]")
         func lost() async throws {
             let server = try TestServer.toBreak()
             let alice = try server.signUpOwningUser()

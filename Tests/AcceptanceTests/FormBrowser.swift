@@ -27,9 +27,23 @@ struct FormBrowser: ConsentBrowser {
     }
 
     func visit(_ url: String, decisions: [ConsentDecision]) throws -> String {
+        try follow(url, decisions, isEnd: { _ in false })
+    }
+
+    /// Decides on each consent page until the provider redirects to `app`, and returns that address, as a phone's web
+    /// session does.
+    func redirect(from url: String, to app: String, decisions: [ConsentDecision]) throws -> String {
+        try follow(url, decisions, isEnd: { $0.hasPrefix(app + "?") })
+    }
+
+    /// Returns the address that is the end, or else the text of the last page.
+    private func follow(
+        _ url: String, _ decisions: [ConsentDecision], isEnd: (String) -> Bool
+    ) throws -> String {
         var decisions = decisions[...]
         var next = url
         for _ in 0..<Self.maximumSteps {
+            if isEnd(next) { return next }
             let page = try fetch(next)
             if let location = page.location {
                 next = try #require(URL(string: location, relativeTo: URL(string: next))?.absoluteString)

@@ -15,10 +15,11 @@ struct InvitationTests {
     }
 
     @Test(
-        "An admin gets a UUID to pass on, and anybody can request its description [253] [254] [255] [270] [271]",
+        "An admin gets a UUID to pass on, and anybody can request its description [253] [254] [255] [270] [271] [373]",
         arguments: TestPermission.allCases)
     func created(permission: TestPermission) throws {
-        let alice = try server.signUpOwningUser()
+        let name = "Zoë & Björn, 100 %"
+        let alice = try server.signUpOwningUser(name: "Alice “Al” Example", groupName: name)
 
         let invitation = try alice.invite(permission)
 
@@ -27,7 +28,39 @@ struct InvitationTests {
         expectJSON(reply)
         #expect(
             reply.json
-                == .object(["permission": .string(permission.rawValue), "allowSocialAcceptance": .bool(true)]))
+                == .object([
+                    "permission": .string(permission.rawValue), "allowSocialAcceptance": .bool(true),
+                    "sharingGroupName": .string(name), "invitingUserName": .string("Alice “Al” Example"),
+                ]))
+    }
+
+    @Test("The description names the member who invites, and the group by its present name [373]")
+    func names() throws {
+        let alice = try server.signUpOwningUser()
+        let invitation = try alice.newMember(.admin, name: "Carol").invite()
+        let before = try info(invitation).json
+        #expect(before?.names.contains("sharingGroupName") == false)
+        #expect(before?.invitingUserName?.text == "Carol")
+
+        expectJSON(try alice.rename(to: "Summer", masterVersion: 1))
+
+        #expect(try info(invitation).json?.sharingGroupName?.text == "Summer")
+    }
+
+    @Test("A used-up, withdrawn or unknown invitation reveals no name [269] [272] [373]")
+    func namelessRefusals() throws {
+        let alice = try server.signUpOwningUser(name: "Alice Secret", groupName: "Secret")
+        let used = try alice.invite()
+        _ = try server.signUpInvitedUser(used)
+        let withdrawn = try alice.invite()
+        let parameters: [String: String?] = ["sharingGroupUUID": alice.group, "sharingInvitationUUID": withdrawn]
+        expectJSON(try alice.call("POST", "RevokeSharingInvitation", parameters))
+
+        for code in [used, withdrawn, UUID().uuidString] {
+            let reply = try info(code)
+            expectError(reply, 410)
+            #expect(!String(decoding: reply.body, as: UTF8.self).contains("Secret"))
+        }
     }
 
     @Test("The setting for social acceptance is stored [261] [270]", arguments: ["1", "0", "true", "false"])

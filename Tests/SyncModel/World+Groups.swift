@@ -154,6 +154,8 @@ extension World {
             .object([
                 "permission": .text(invitation.permission.rawValue),
                 "allowSocialAcceptance": .flag(invitation.allowsSocial),
+                "sharingGroupName": .optional(groups[invitation.group]?.name),
+                "invitingUserName": .text(invitation.inviter.name),
             ]))
     }
 

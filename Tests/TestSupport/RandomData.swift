@@ -10,4 +10,17 @@ public enum RandomData {
             initialized = count
         }
     }
+
+    /// The input, divided at random places into pieces of at most a third of it; some are empty.
+    public static func pieces(of input: [UInt8]) -> [ArraySlice<UInt8>] {
+        var pieces: [ArraySlice<UInt8>] = []
+        var rest = input[...]
+        let most = max(1, input.count / 3)
+        while !rest.isEmpty {
+            let count = Int.random(in: 0...min(most, rest.count))
+            pieces.append(rest.prefix(count))
+            rest = rest.dropFirst(count)
+        }
+        return pieces
+    }
 }

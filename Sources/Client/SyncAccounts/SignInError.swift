@@ -11,11 +11,11 @@ public struct SignInError: Error, Sendable, Hashable {
         public static let denied = Code(rawValue: "denied")
         /// The browser did not deliver an answer in time.
         public static let timedOut = Code(rawValue: "timed_out")
-        /// The task was cancelled.
+        /// The task was cancelled, or the user closed the sign-in page.
         public static let cancelled = Code(rawValue: "cancelled")
         /// No port for the redirect is free.
         public static let portUnavailable = Code(rawValue: "port_unavailable")
-        /// The browser could not be opened.
+        /// The browser, or the system's web session, could not be opened.
         public static let browserUnavailable = Code(rawValue: "browser_unavailable")
         /// The provider is unavailable; a later retry may succeed.
         public static let providerUnavailable = Code(rawValue: "provider_unavailable")

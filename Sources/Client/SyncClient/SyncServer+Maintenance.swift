@@ -89,13 +89,16 @@ extension SyncServer {
     /// names, texts and contents of files.
     @discardableResult
     public func logAllTracking() -> TrackingReport {
-        let report = driver.state.withLock { state in
-            TrackingReport(state.machine.state, isSyncing: state.machine.isSyncing)
-        }
+        let report = trackingReport
         driver.logger.notice("Tracking report begins")
         for line in report.lines { driver.logger.notice("\(line)") }
         driver.logger.notice("Tracking report ends")
         return report
+    }
+
+    /// Everything that the library tracks.
+    package var trackingReport: TrackingReport {
+        driver.state.withLock { TrackingReport($0.machine.state, isSyncing: $0.machine.isSyncing) }
     }
 }
 

@@ -1,6 +1,7 @@
 public import Foundation
 
 // Queue calls: local, fast, and durable once they return. Each is one transaction; if it throws, nothing has changed.
+// Each group has its own queue, which a sync of the group closes: changes to one group never block those to another.
 extension SyncServer {
     /// Queues a file for upload, as a new file or as the next version of one. Replaces queued changes to the file that
     /// no sync has closed yet.
@@ -9,8 +10,8 @@ extension SyncServer {
     /// set aside (``SyncEvent/singleFileUploadFailed(_:_:)``).
     /// - Throws: `fileManagerError` if the file does not exist; `noMimeType`, `mimeTypeOfFileChanged`,
     ///   `fileGroupUUIDChanged`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `fileIsGone`,
-    ///   `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`, `permissionDenied`, `openQueueNotEmpty`;
-    ///   `storeError`.
+    ///   `sharingGroupUUIDInconsistent` if the file belongs to another group, `unknownSharingGroup`, `notAMember`,
+    ///   `permissionDenied`, `openQueueNotEmpty` if the user is about to leave the group; `storeError`.
     public func uploadImmutable(
         localFile: LocalFileLocation, withAttributes attributes: SyncAttributes
     ) throws(SyncError) {
@@ -116,15 +117,16 @@ extension SyncServer {
 
     /// Queues deletions: all of them, or none. Drops changes to the files that are queued and not yet closed, that wait
     /// for storage, or that were set aside; a file that never reached the server is deleted immediately.
-    /// - Throws: `deletingUnknownFile`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `sharingGroupUUIDInconsistent`,
-    ///   `unknownSharingGroup`, `notAMember`, `permissionDenied`, `openQueueNotEmpty`; `storeError`.
+    /// - Throws: `deletingUnknownFile`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `sharingGroupUUIDInconsistent`
+    ///   if the files belong to several groups, `unknownSharingGroup`, `notAMember`, `permissionDenied`,
+    ///   `openQueueNotEmpty` if the user is about to leave the group; `storeError`.
     public func delete(filesWithUUIDs files: [FileUUID]) throws(SyncError) {
         try driver.change { machine throws(SyncError) in ((), try machine.delete(files, at: driver.now)) }
     }
 
     /// Queues the creation of a sharing group, which is visible locally at once; files for it may be queued after it.
-    /// - Throws: `sharingGroupExists`, `openQueueNotEmpty`; `permissionDenied` for users without storage, and while the
-    ///   user is unknown; `storeError`.
+    /// - Throws: `sharingGroupExists`; `permissionDenied` for users without storage, and while the user is unknown;
+    ///   `storeError`.
     public func createSharingGroup(
         sharingGroupUUID: SharingGroupUUID, sharingGroupName: String? = nil
     ) throws(SyncError) {
@@ -134,8 +136,8 @@ extension SyncServer {
     }
 
     /// Queues a new name for a group, which takes effect with the next commit.
-    /// - Throws: `unknownSharingGroup`, `notAMember`, `permissionDenied` unless the user is admin,
-    ///   `sharingGroupUUIDInconsistent`, `openQueueNotEmpty`; `storeError`.
+    /// - Throws: `unknownSharingGroup`, `notAMember`, `permissionDenied` unless the user is admin, `openQueueNotEmpty`
+    ///   if the user is about to leave the group; `storeError`.
     public func updateSharingGroup(
         sharingGroupUUID: SharingGroupUUID, newSharingGroupName: String
     ) throws(SyncError) {
@@ -146,8 +148,8 @@ extension SyncServer {
 
     /// Queues the user's departure from a group; must be followed by a sync of the group. The app keeps its files until
     /// it calls ``forget(sharingGroupUUID:)``.
-    /// - Throws: `unknownSharingGroup`; `notAMember`, even if the user is only about to leave; `openQueueNotEmpty`;
-    ///   `storeError`.
+    /// - Throws: `unknownSharingGroup`; `notAMember`, even if the user is only about to leave; `openQueueNotEmpty` if
+    ///   changes to the group are queued that no sync has closed; `storeError`.
     public func removeFromSharingGroup(sharingGroupUUID: SharingGroupUUID) throws(SyncError) {
         try driver.change { machine throws(SyncError) in
             ((), try machine.removeFromSharingGroup(sharingGroupUUID, at: driver.now))
@@ -155,7 +157,7 @@ extension SyncServer {
     }
 
     /// Closes the changes queued for a group so far, without a sync: they will be sent as a whole.
-    /// - Throws: `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`; `storeError`.
+    /// - Throws: `unknownSharingGroup`, `notAMember`; `storeError`.
     public func closeQueue(sharingGroupUUID: SharingGroupUUID) throws(SyncError) {
         try driver.change { machine throws(SyncError) in
             try machine.closeQueue(of: sharingGroupUUID, at: driver.now)

@@ -8,12 +8,12 @@ extension SyncServer {
     ///
     /// With a group, its queue is closed first, even while another sync is active; then the sync downloads changes made
     /// by others, and uploads the app's. Without a group, only ``sharingGroups`` is updated. During a sync the request
-    /// waits (``SyncEvent/syncDelayed``); while a sync is about to stop, nothing happens.
+    /// waits (``SyncEvent/syncDelayed``), and is carried out even if that sync fails for a reason of its group; while a
+    /// sync is about to stop, nothing happens.
     /// - Parameters:
     ///   - reAttemptGoneDownloads: Whether to retry files of the group that were out of reach.
     ///   - pushNotificationMessage: The push notification text for the other members if something is committed.
-    /// - Throws: `sharingGroupUUIDInconsistent` if changes are queued for another group; `unknownSharingGroup`;
-    ///   `notAMember`; `storeError`. Later errors are reported by ``errors``.
+    /// - Throws: `unknownSharingGroup`; `notAMember`; `storeError`. Later errors are reported by ``errors``.
     public func sync(
         sharingGroupUUID: SharingGroupUUID? = nil, reAttemptGoneDownloads: Bool = false,
         pushNotificationMessage: String? = nil

@@ -119,7 +119,8 @@ extension SyncServer {
         }
     }
 
-    /// Requests the details of an invitation. Requires no sign-in.
+    /// Requests the details of an invitation, with the names of the inviting user and of the group. Requires no
+    /// sign-in, and changes nothing.
     public func getSharingInvitationInfo(
         invitationCode: SharingInvitationUUID
     ) async throws(SyncError) -> SharingInvitationInfo {
@@ -128,9 +129,11 @@ extension SyncServer {
             try await connection.sharingInvitationInfo(invitationCode)
         }
         guard let info else { return .noInvitationFound }
-        return .invitation(
-            Invitation(
-                code: invitationCode, permission: info.permission, allowsSocialSharing: info.allowSocialAcceptance))
+        var invitation = Invitation(
+            code: invitationCode, permission: info.permission, allowsSocialSharing: info.allowSocialAcceptance)
+        invitation.sharingGroupName = info.sharingGroupName
+        invitation.invitingUserName = info.invitingUserName
+        return .invitation(invitation)
     }
 
     /// Accepts an invitation, creates the user if necessary, and updates the sharing groups.

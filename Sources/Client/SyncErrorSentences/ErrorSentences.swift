@@ -117,11 +117,10 @@ public struct ErrorSentences: Sendable {
         case .deletingUnknownFile, .getAttributesForUnknownFile, .couldNotFindFileUUID:
             "no such file exists here; synchronize, then check again"
         case .badAppMetaData: "the file's description is missing; \(Self.report)"
-        case .sharingGroupUUIDInconsistent:
-            "changes of another group are waiting to be sent; synchronize that group first (\(remedies.listGroups))"
+        case .sharingGroupUUIDInconsistent: "a file cannot move to another group; add it there under a new name"
         case .unknownSharingGroup: "no such group exists; \(remedies.listGroups) shows yours"
         case .sharingGroupExists: "this group already exists; \(remedies.listGroups) shows yours"
-        case .openQueueNotEmpty: "other changes are waiting to be sent; synchronize first"
+        case .openQueueNotEmpty: "changes to this group are waiting to be sent; synchronize it first"
         case .syncIsOperating: "this is not possible while files are being synchronized; try again afterwards"
         case .appMetaDataUploadUndeletionAttempt: "the file is deleted; only uploading its contents can restore it"
         case .closed: "the program is ending; start it again"

@@ -28,6 +28,16 @@ package final class ClientDatabase: Sendable {
             })
     }
 
+    /// Creates a store in memory with the contents of another one; takes much less time than a migration.
+    package convenience init(copying other: ClientDatabase) throws(StoreError) {
+        self.init(
+            try Self.translating {
+                let copy = try DatabaseQueue(configuration: Self.memoryConfiguration)
+                try other.queue.backup(to: copy)
+                return copy
+            })
+    }
+
     private init(_ queue: DatabaseQueue) {
         self.queue = queue
     }

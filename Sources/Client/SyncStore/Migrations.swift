@@ -12,6 +12,7 @@ enum Migrations {
         migrator.registerMigration("6 Proposals of further switches") { db in try db.execute(sql: furtherSwitches) }
         migrator.registerMigration("7 Moves by the server") { db in try db.execute(sql: serverMoves) }
         migrator.registerMigration("8 Refusals and restored servers") { db in try db.execute(sql: refusals) }
+        migrator.registerMigration("9 A queue for each group") { db in try db.execute(sql: queues) }
         return migrator
     }
 
@@ -164,6 +165,13 @@ enum Migrations {
         DROP TABLE uploadQueue;
         ALTER TABLE newUploadQueue RENAME TO uploadQueue;
         CREATE UNIQUE INDEX uploadQueue_oneOpen ON uploadQueue(state) WHERE state = 'open';
+        """
+
+    /// Each group has its own open queue. The single one without changes belonged to no group.
+    static let queues = """
+        DROP INDEX uploadQueue_oneOpen;
+        DELETE FROM uploadQueue WHERE sharingGroupUUID IS NULL;
+        CREATE UNIQUE INDEX uploadQueue_oneOpen ON uploadQueue(sharingGroupUUID) WHERE state = 'open';
         """
 
     /// Whether the server itself may be moving the files of a switch.

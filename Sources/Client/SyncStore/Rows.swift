@@ -131,7 +131,7 @@ extension UploadQueue: StoredRow {
                                  commitVersion, createdAt)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE
-           SET state = excluded.state, closedSeq = excluded.closedSeq, sharingGroupUUID = excluded.sharingGroupUUID,
+           SET state = excluded.state, closedSeq = excluded.closedSeq,
                pushNotificationMessage = excluded.pushNotificationMessage, batchUUID = excluded.batchUUID,
                commitId = excluded.commitId, commitVersion = excluded.commitVersion
         """
@@ -140,16 +140,18 @@ extension UploadQueue: StoredRow {
 
     var values: [(any DatabaseValueConvertible)?] {
         [
-            id.rawValue, state.rawValue, closedSequence, sharingGroupUUID?.rawValue, pushNotificationMessage,
+            id.rawValue, state.rawValue, closedSequence, sharingGroupUUID.rawValue, pushNotificationMessage,
             batchUUID?.rawValue, commitID?.rawValue, commitVersion?.rawValue, createdAt.seconds,
         ]
     }
 
     init(stored: ColumnReader) throws {
-        self.init(id: try stored.id("id"), createdAt: try stored.requiredDate("createdAt"))
+        self.init(
+            id: try stored.id("id"),
+            sharingGroupUUID: try stored.required("sharingGroupUUID") { SharingGroupUUID($0) },
+            createdAt: try stored.requiredDate("createdAt"))
         state = try stored.required("state", State.init(rawValue:))
         closedSequence = try stored.optionalInteger("closedSeq")
-        sharingGroupUUID = try stored.optional("sharingGroupUUID") { SharingGroupUUID($0) }
         pushNotificationMessage = try stored.optionalText("pushNotificationMessage")
         batchUUID = try stored.optional("batchUUID") { BatchUUID($0) }
         commitID = try stored.optional("commitId") { CommitID($0) }

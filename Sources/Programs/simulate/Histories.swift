@@ -52,6 +52,7 @@ struct Histories: ParsableCommand {
             \(sum.staleReplies) stale replies, \(sum.deaths) deaths, \(sum.gone) gone, \(sum.failedUploads) set aside, \
             \(sum.waits) waits, \(sum.withdrawals) withdrawals, \(sum.restorations) restorations, \
             \(sum.restoredFiles) files restored, \(sum.switches) account switches, \(sum.reuploads) files uploaded again, \
+            \(sum.requestsWithSmallFiles) requests with several files, \
             \(Int(Date().timeIntervalSince(begin))) s
             """)
         close(passed: Int(count) - sum.failures.count, failed: sum.failures.count)
@@ -75,6 +76,7 @@ private struct Totals {
     var restoredFiles = 0
     var switches = 0
     var reuploads = 0
+    var requestsWithSmallFiles = 0
     var failures: [SimulationReport] = []
 
     mutating func add(_ report: SimulationReport) {
@@ -92,6 +94,7 @@ private struct Totals {
         restoredFiles += report.restoredFiles
         switches += report.switches
         reuploads += report.reuploads
+        requestsWithSmallFiles += report.requestsWithSmallFiles
         if !report.violations.isEmpty { failures.append(report) }
     }
 }

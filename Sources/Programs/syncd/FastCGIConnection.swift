@@ -86,7 +86,8 @@ final class FastCGIConnection: ClientConnection {
     }
 
     private static func direction(of path: String) -> TransferDirection? {
-        if ["/UploadFile", "/ReuploadFile", "/AppendToUpload"].contains(where: path.hasPrefix) { return .upload }
+        let uploads = ["/UploadFile", "/UploadSmallFiles", "/ReuploadFile", "/AppendToUpload"]
+        if uploads.contains(where: path.hasPrefix) { return .upload }
         return path.hasPrefix("/DownloadFile") ? .download : nil
     }
 

@@ -171,16 +171,16 @@ extension ServerMetrics {
 
     /// Endpoints whose requests name a master version.
     static let versionedEndpoints: [EndpointName] = [
-        .uploadFile, .uploadAppMetaData, .uploadDeletion, .doneUploads, .downloadFile, .downloadAppMetaData,
-        .updateSharingGroup, .removeSharingGroup, .removeUserFromSharingGroup, .updateSharingGroupMember,
-        .removeSharingGroupMember,
+        .uploadFile, .uploadSmallFiles, .uploadAppMetaData, .uploadDeletion, .doneUploads, .downloadFile,
+        .downloadAppMetaData, .updateSharingGroup, .removeSharingGroup, .removeUserFromSharingGroup,
+        .updateSharingGroupMember, .removeSharingGroupMember,
     ]
     static let versionedPositions = Dictionary(
         uniqueKeysWithValues: versionedEndpoints.enumerated().map { ($1, $0) })
 
     /// Endpoints that commit: the first on request, the others with the last member of a batch.
     static let committingEndpoints: [EndpointName] = [
-        .doneUploads, .uploadFile, .uploadAppMetaData, .uploadDeletion,
+        .doneUploads, .uploadFile, .uploadSmallFiles, .uploadAppMetaData, .uploadDeletion,
     ]
 
     /// Upper bounds of the buckets, in seconds, from a cached HealthCheck to a gigabyte over a mobile connection.

@@ -227,7 +227,7 @@ extension TransferDirection {
     /// `nil` if an endpoint does not transfer a file's bytes.
     fileprivate init?(_ endpoint: EndpointName) {
         switch endpoint {
-        case .uploadFile: self = .upload
+        case .uploadFile, .uploadSmallFiles: self = .upload
         case .downloadFile: self = .download
         default: return nil
         }

@@ -105,7 +105,13 @@ final class AccountTokens: AccessTokens, @unchecked Sendable {
         defer { state.withLock { $0.turn = nil } }
         let token = try renewedAlone(insteadOf: rejected, by: deadline, isRefusalKnown)
         // The same token again is a verdict on this thread's question only.
-        if token.text != rejected { state.withLock { $0.latest = (rejected, token, .now) } }
+        if token.text != rejected {
+            state.withLock { state in
+                state.latest = (rejected, token, .now)
+                // Threads that begin later need the new one.
+                state.beginning = nil
+            }
+        }
         return token
     }
 

@@ -23,10 +23,17 @@ final class MeddlingExecutor: HTTPExecutor {
         var fate: @Sendable (_ endpoint: String, _ number: Int) -> Fate = { _, _ in .passes }
         var hook: (@Sendable (String) async -> Void)?
         var lastTransfer: UnattendedTransfer?
+        var sendsParts = false
     }
 
     private let executor = PlatformExecutor()
     private let state = Mutex(State())
+
+    /// Whether files are sent in pieces, and small ones together; false unless a test sets it.
+    var sendsParts: Bool {
+        get { state.withLock { $0.sendsParts } }
+        set { state.withLock { $0.sendsParts = newValue } }
+    }
 
     /// The requested endpoints, in order.
     var endpoints: [String] { state.withLock { $0.endpoints } }

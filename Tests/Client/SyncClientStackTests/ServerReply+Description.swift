@@ -17,6 +17,7 @@ extension ServerReply {
             let staged = rows.map { "\($0.fileUUID) \($0.deleted) \(text($0.fileVersion)) \(text($0.batchUUID))" }
             return "uploads \(staged.sorted())"
         case .fileStaged: return "staged"
+        case .several(let replies): return "\(replies.map { $0.described(in: group, nil) })"
         case .batchCommitted(let version, _, _): return "batch committed as \(version)"
         case .fileDownloaded(let file):
             return "file \(contents ?? "?") text \(file.appMetaData ?? "-") \(file.contentsChanged)"
@@ -25,7 +26,7 @@ extension ServerReply {
         // The error depends on whether the client has called CheckCreds before, which the model does not track.
         case .failed(.noUser): return "\(ServerReply.failed(.signInRequired))"
         case .done, .committed, .appMetaDataDownloaded, .stale, .failed, .reuploaded, .serverMove,
-            .accountSwitchSettled:
+            .accountSwitchSettled, .smallFiles:
             return "\(self)"
         }
     }

@@ -1,6 +1,9 @@
 import Foundation
-import SyncClientTesting
+import SyncProtocol
 import Testing
+
+@testable import SyncClientTesting
+@testable import SyncEngine
 
 @Suite("Simulated histories")
 struct SimulationTests {
@@ -72,5 +75,55 @@ struct SimulationTests {
         #expect(stale > 10)
         #expect(gone > 10)
         #expect(commits > 100)
+    }
+
+    // Seed 210211: the deletion counted as one of a version that the app had never seen.
+    @Test("An app that was shown a later version in a conflict knows the version that a restored server has")
+    func shownInConflict() throws {
+        let story = try Story(answers: StoryAnswers(content: nil, deletion: .acceptDownloadDeletion))
+        let file = try story.shared()
+        try story.delete(.annasTablet, [file])
+        try story.edit(.ben, file)
+        try story.sync(.ben)
+        story.backUpServer()
+        try story.edit(.ben, file)
+        try story.sync(.ben)
+        try story.sync(.annasTablet)
+        #expect(story.conflicts == 1 && story.hasPendingUploads(.annasTablet))
+
+        story.restoreServer()
+        story.answer(StoryAnswers(content: .rejectContentDownload(.keepAll), deletion: .acceptDownloadDeletion))
+        try story.sync(.annasTablet)
+        #expect(!story.hasPendingUploads(.annasTablet), "the server has lost only what the deletion also covers")
+        let violations = try story.end()
+
+        #expect(violations == [])
+    }
+
+    @Test(
+        "Seeing a version that the server has lost proves knowledge of its predecessors, not of what others made since",
+        arguments: [("one", true), ("others", false)])
+    func lostSuccessor(remaining: String, isKnown: Bool) throws {
+        let simulation = Simulation(seed: 1, options: SimulationOptions(seed: 1), logs: false)
+        let file = try #require(FileUUID(simulation.makeUUID()))
+        let devices = try (0...1).map { index in
+            let uuid = try #require(DeviceUUID(simulation.makeUUID()))
+            return try SimulatedDevice(index: index, caller: ModelCaller(user: UserID(1), device: uuid), .none)
+        }
+        func change(_ version: Int, _ contents: String?, by author: Int = 0) -> ModelCommittedChange {
+            ModelCommittedChange(
+                masterVersion: MasterVersion(Int64(version) + (contents == nil ? 2 : 1)),
+                device: devices[author].caller.device, version: FileVersion(Int32(version)), contents: contents,
+                text: nil, isDeleted: contents == nil, undeletes: false)
+        }
+        var group = ModelGroup(creator: UserID(1), name: "g")
+        group.masterVersion = MasterVersion(3)
+        group.formerHistory[file] = [change(0, "zero"), change(1, "one"), change(2, "two")]
+        group.history[file] = [change(0, "zero"), change(1, remaining), change(1, nil, by: 1)]
+        devices[1].seenContents = ["zero", "two"]
+
+        simulation.checkCommit(in: group, by: devices[1])
+
+        #expect(simulation.report.violations.isEmpty == isKnown)
     }
 }

@@ -64,6 +64,35 @@ struct DriverTests {
         await second.client.close()
     }
 
+    @Test("A waiting caller gets the error of its own group's sync, not of another group's")
+    func failureOfOneGroup() async throws {
+        let other = SharingGroupUUID("11111111-0000-4000-8000-000000000002")!
+        let (waiting, isWaiting) = AsyncStream.makeStream(of: Void.self)
+        let (released, release) = AsyncStream.makeStream(of: Void.self)
+        let bench = try Bench { request in
+            guard case .index(let parameters) = request, parameters.sharingGroupUUID != other else {
+                isWaiting.yield()
+                for await _ in released { break }
+                return .failed(.refused(status: 400, code: nil))
+            }
+            return Bench.index(request)
+        }
+        try await bench.client.synced()
+        try bench.client.createSharingGroup(sharingGroupUUID: other)
+        let failing = Task { try await bench.client.synced(sharingGroupUUID: other) }
+        for await _ in waiting { break }
+        let delayed = bench.client.events(.syncDelayed)
+        let succeeding = Task { try await bench.client.synced(sharingGroupUUID: Bench.group) }
+        for await _ in delayed { break }
+
+        release.yield()
+
+        let error = await #expect(throws: SyncError.self) { try await failing.value }
+        #expect(error?.status == 400)
+        #expect(try await succeeding.value.uploaded == 0)
+        await bench.client.close()
+    }
+
     @Test("A reply that cannot be stored ends the sync with an error for waiting callers")
     func lockedStoreDuringSync() async throws {
         let (waiting, isWaiting) = AsyncStream.makeStream(of: Void.self)

@@ -84,7 +84,7 @@ struct UploadInboxTests {
         #expect(inboxNames().isEmpty)
     }
 
-    @Test("The launch does not close the app's open queue: those uploads wait for the app's sync")
+    @Test("The launch does not close the app's open queue for their group: those uploads wait for the app's sync")
     func openQueue() async throws {
         try await bench.client.synced()
         let (own, other) = (Bench.attributes(), Bench.attributes())

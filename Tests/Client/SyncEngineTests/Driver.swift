@@ -305,6 +305,11 @@ struct Driver {
         actions.compactMap { if case .reportError(let error) = $0 { error.code } else { nil } }
     }
 
+    /// The groups whose sync has failed, while another one follows.
+    var failedSyncs: [SharingGroupUUID] {
+        actions.compactMap { if case .syncFailed(let group, _) = $0 { group } else { nil } }
+    }
+
     var deliveries: [[DownloadOperation]] {
         actions.compactMap { if case .deliver(_, let operations, _) = $0 { operations } else { nil } }
     }

@@ -111,22 +111,96 @@ struct QueueRulesTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.deletedLocally == true)
     }
 
-    @Test("A queue belongs to one sharing group, and so does a file")
+    @Test("Each sharing group has its own queue, which a sync of the group closes")
     func groups() throws {
         var driver = try Driver.member()
         let other = SharingGroupUUID("11111111-0000-4000-8000-000000000002")!
         #expect(refusal { try driver.upload(Driver.attributes(1, group: other)) } == .unknownSharingGroup)
         #expect(refusal { try driver.sync(other) } == .unknownSharingGroup)
+        try driver.upload(Driver.attributes(2))
         driver.perform(try driver.engine.createSharingGroup(other, name: nil, at: Driver.now))
 
-        #expect(refusal { try driver.upload(Driver.attributes(1)) } == .sharingGroupUUIDInconsistent)
-        #expect(refusal { try driver.sync() } == .sharingGroupUUIDInconsistent)
         #expect(
             refusal { _ = try driver.engine.createSharingGroup(other, name: nil, at: Driver.now) }
                 == .sharingGroupExists)
         try driver.upload(Driver.attributes(1, group: other))
+        #expect(driver.engine.state.openGroups == [Driver.group, other])
         try driver.sync(other)
+        #expect(driver.engine.state.openGroups == [Driver.group])
+        #expect(driver.engine.groupOfOldestClosedQueue == other)
+        // A file belongs to one group.
         #expect(refusal { try driver.upload(Driver.attributes(1)) } == .sharingGroupUUIDInconsistent)
+        #expect(refusal { try driver.delete(1, 2) } == .sharingGroupUUIDInconsistent)
+    }
+
+    @Test("Queued changes and departures block only their own group")
+    func independentGroups() throws {
+        var driver = try Driver.member(groups: [Driver.group, Driver.otherGroup])
+        driver.perform(try driver.engine.removeFromSharingGroup(Driver.otherGroup, at: Driver.now))
+        try driver.upload(Driver.attributes(1))
+        #expect(
+            refusal { _ = try driver.engine.removeFromSharingGroup(Driver.group, at: Driver.now) }
+                == .openQueueNotEmpty)
+
+        try driver.sync()
+        driver.finish()
+
+        #expect(driver.events.contains(.contentUploadsCompleted(numberOfFiles: 1)))
+        #expect(driver.engine.state.openGroups == [Driver.otherGroup])
+    }
+
+    @Test("Open queues of several groups survive the process, and are sent one by one")
+    func openQueuesAfterRelaunch() throws {
+        var driver = try Driver.member(groups: [Driver.group, Driver.otherGroup])
+        try driver.upload(Driver.attributes(1))
+        try driver.upload(Driver.attributes(2, group: Driver.otherGroup))
+        try driver.upload(Driver.attributes(3))
+        driver.relaunch()
+        #expect(driver.engine.state.openGroups == [Driver.group, Driver.otherGroup])
+
+        try driver.sync(Driver.otherGroup)
+        try driver.sync()
+        driver.finish()
+
+        #expect(driver.commits.map(\.sharingGroupUUID) == [Driver.otherGroup, Driver.group])
+        #expect(driver.engine.state.queues.isEmpty)
+    }
+
+    @Test("A sync that fails for a reason of its group does not drop the requests or the queues of other groups")
+    func failureOfOneGroup() throws {
+        let groups = [Driver.group, Driver.otherGroup]
+        var driver = try Driver.member(groups: groups)
+        for (number, group) in zip([1, 2], groups) { try driver.upload(Driver.attributes(number, group: group)) }
+        try driver.sync()
+        try driver.sync(Driver.otherGroup)
+        try driver.sync()
+
+        driver.reply(.failed(.refused(status: 400, code: nil)))
+
+        // The failed group's second request ends with the first.
+        #expect(driver.errors == [.requestRefused])
+        #expect(driver.failedSyncs == [Driver.group])
+        #expect(driver.engine.isSyncing)
+        driver.finish()
+        #expect(driver.commits.map(\.sharingGroupUUID) == [Driver.otherGroup])
+        #expect(!driver.engine.isSyncing)
+        // Its queue waits for the app's next request, or the next launch.
+        #expect(driver.engine.groupOfOldestClosedQueue == Driver.group)
+        try driver.sync()
+        driver.finish()
+        #expect(!driver.engine.uploadsPending)
+    }
+
+    @Test("A failure that concerns all groups ends all requests")
+    func failureOfAllGroups() throws {
+        var driver = try Driver.member(groups: [Driver.group, Driver.otherGroup])
+        try driver.sync()
+        try driver.sync(Driver.otherGroup)
+
+        driver.reply(.failed(.unreachable))
+
+        #expect(driver.errors == [.networkError])
+        #expect(driver.failedSyncs.isEmpty && !driver.engine.isSyncing)
     }
 
     @Test("While leaving a group is queued, nothing else can be queued for it, including a second departure")

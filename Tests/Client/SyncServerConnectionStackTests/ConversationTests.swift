@@ -134,7 +134,11 @@ struct ConversationTests {
             CreateSharingInvitationRequest(
                 permission: .write, sharingGroupUUID: group, allowSocialAcceptance: false, numberOfAcceptors: 2))
         let info = try await connection.sharingInvitationInfo(code)
-        #expect(info == GetSharingInvitationInfoResponse(permission: .write, allowSocialAcceptance: false))
+        #expect(
+            info
+                == GetSharingInvitationInfoResponse(
+                    permission: .write, allowSocialAcceptance: false, sharingGroupName: "Holidays",
+                    invitingUserName: alice.user.account.name))
         #expect(try await connection.sharingInvitationInfo(SharingInvitationUUID(UUID().uuidString)!) == nil)
         #expect(try await connection.sharingInvitations(to: group).map(\.sharingInvitationUUID) == [code])
 

@@ -254,7 +254,8 @@ struct EndpointTests {
             #expect(try await connection.createSharingInvitation(create) == Sample.invitation)
         }
         let info = GetSharingInvitationInfoRequest(sharingInvitationUUID: Sample.invitation)
-        let response = GetSharingInvitationInfoResponse(permission: .read, allowSocialAcceptance: true)
+        let response = GetSharingInvitationInfoResponse(
+            permission: .read, allowSocialAcceptance: true, sharingGroupName: "Summer", invitingUserName: "Ada")
         _ = try await sent(info, reply: .reply(200, text(response))) { connection throws(ServerConnectionError) in
             #expect(try await connection.sharingInvitationInfo(Sample.invitation) == response)
         }

@@ -38,15 +38,14 @@ struct ClientDatabaseTests {
         known.awaitingReupload = true
         known.forceDownload = true
         state.directory.put(known)
-        var queue = UploadQueue(id: RowID(1), createdAt: date)
+        var queue = UploadQueue(id: RowID(1), sharingGroupUUID: group, createdAt: date)
         queue.state = .closed
         queue.closedSequence = 1
-        queue.sharingGroupUUID = group
         queue.pushNotificationMessage = "hello"
         queue.commitID = CommitID("33333333-0000-4000-8000-000000000001")
         queue.commitVersion = MasterVersion(7)
         state.queues.put(queue)
-        state.queues.put(UploadQueue(id: RowID(2), createdAt: date))
+        state.queues.put(UploadQueue(id: RowID(2), sharingGroupUUID: group, createdAt: date))
         var item = UploadItem(id: RowID(1), queueID: RowID(1), kind: .file, sharingGroupUUID: group, fileUUID: file)
         item.status = .uploaded
         item.fileGroupUUID = FileGroupUUID("g")
@@ -203,6 +202,22 @@ struct ClientDatabaseTests {
         #expect(try database.load() == before)
     }
 
+    @Test("A copy has the contents of the original, and its changes leave the original unchanged")
+    func copy() throws {
+        var state = fullState()
+        let original = try ClientDatabase(path: nil)
+        try original.write(state.takeChanges())
+        let before = state
+
+        let copy = try ClientDatabase(copying: original)
+        #expect(try copy.load() == before)
+        state.groups.update(group) { $0.name = "other" }
+        try copy.write(state.takeChanges())
+
+        #expect(try copy.load() == state)
+        #expect(try original.load() == before)
+    }
+
     @Test("A store with the first schema is migrated, and keeps its data")
     func migration() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
@@ -221,6 +236,29 @@ struct ClientDatabaseTests {
 
         #expect(state.groups[group]?.masterVersion == MasterVersion(5))
         #expect(state.groups[group]?.indexedVersion == nil)
+    }
+
+    @Test("The open queue of an earlier release becomes that of its group, or is removed if it has no changes")
+    func oneQueueForAllGroups() throws {
+        for owner in [group.rawValue, nil] {
+            let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let path = folder.appendingPathComponent("store.sqlite").path
+            let old = try DatabaseQueue(path: path)
+            try Migrations.migrator.migrate(old, upTo: "8 Refusals and restored servers")
+            try old.write { db in
+                try db.execute(
+                    literal: "INSERT INTO uploadQueue (state, sharingGroupUUID, createdAt) VALUES ('open', \(owner), 1)"
+                )
+            }
+            try old.close()
+
+            let state = try ClientDatabase(path: path).load()
+
+            #expect(state.openGroups == (owner == nil ? [] : [group]))
+            #expect(state.queues.count == state.openGroups.count)
+        }
     }
 
     @Test("Every reference has an index, so that removing a row does not scan a whole table")

@@ -109,6 +109,19 @@ struct AlbumTests {
         #expect(try complaint("add", "/etc/passwd").contains("/etc/passwd is not a JPEG picture"))
         #expect(try complaint("add", "/nowhere/a.jpg").contains("There is no file /nowhere/a.jpg"))
         #expect(try complaint("join", "nonsense").contains("not an invitation code"))
+        #expect(try complaint("invitation", UUID().uuidString).contains("ask for another one"))
+    }
+
+    @Test("An invitation shows who invites to which album, until it is used up")
+    func invitation() throws {
+        try adaWithPhoto()
+        let code = try album("phone", "invite")
+        try album("other", "sign-in", "--server", address, "--sandbox", sandbox, "--person", "Bob")
+        #expect(
+            try album("other", "invitation", code)
+                == "Ada invites you to the album Summer, where you may add and remove photos.")
+        #expect(try album("other", "join", code) == "You are in Summer.")
+        #expect(try run("other", "invitation", code).output.contains("ask for another one"))
     }
 
     @Test("Albums with the same name are created only on request, and are distinguished")

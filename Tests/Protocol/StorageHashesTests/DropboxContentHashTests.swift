@@ -1,6 +1,7 @@
 import Foundation
 import OpenSSLCrypto
 import StorageHashes
+import TestSupport
 import Testing
 
 @Suite("Dropbox's content hash")
@@ -22,7 +23,7 @@ struct DropboxContentHashTests {
         whole.update(input)
         #expect(whole.finish().hexLowercase == hash)
         var pieces = DropboxContentHash()
-        for piece in randomPieces(of: input) { pieces.update(piece) }
+        for piece in RandomData.pieces(of: input) { pieces.update(piece) }
         #expect(pieces.finish().hexLowercase == hash)
     }
 
@@ -62,17 +63,5 @@ struct DropboxContentHashTests {
         whole.update(input)
         #expect(second.finish() == whole.finish())
         #expect(DropboxContentHash(state: [1, 2], length: 2) == nil)
-    }
-
-    private func randomPieces(of input: [UInt8]) -> [ArraySlice<UInt8>] {
-        var pieces: [ArraySlice<UInt8>] = []
-        var rest = input[...]
-        let most = max(1, input.count / 3)
-        while !rest.isEmpty {
-            let count = Int.random(in: 0...min(most, rest.count))
-            pieces.append(rest.prefix(count))
-            rest = rest.dropFirst(count)
-        }
-        return pieces
     }
 }

@@ -145,6 +145,10 @@ struct MessageTests {
         try survives(DownloadAppMetaDataResponse.stale(current: MasterVersion(7)))
         try survives(CreateSharingInvitationResponse(sharingInvitationUUID: Sample.invitation))
         try survives(GetSharingInvitationInfoResponse(permission: .admin, allowSocialAcceptance: false))
+        try survives(
+            GetSharingInvitationInfoResponse(
+                permission: .read, allowSocialAcceptance: true, sharingGroupName: Sample.nasty,
+                invitingUserName: Sample.nasty))
         try survives(RedeemSharingInvitationResponse(userId: UserID(3), sharingGroupUUID: Sample.group))
         try survives(GetUploadsResponse(uploads: []))
         try survives(

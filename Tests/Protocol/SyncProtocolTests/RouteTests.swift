@@ -52,7 +52,7 @@ struct RouteTests {
         func names(_ condition: (EndpointRoute) -> Bool) -> Set<EndpointName> {
             Set(routes.filter(condition).map(\.endpoint))
         }
-        #expect(routes.count == 42)
+        #expect(routes.count == 43)
         #expect(routes.map(\.endpoint) == EndpointName.allCases)
         #expect(
             names { $0.authentication == .none } == [
@@ -81,9 +81,8 @@ struct RouteTests {
             ])
         #expect(
             names { $0.groupAccess == .permission(.write) } == [
-                .uploadFile, .reuploadFile, .createUpload, .appendToUpload, .uploadAppMetaData, .uploadDeletion,
-                .getUploads,
-                .doneUploads, .discardUploads,
+                .uploadFile, .uploadSmallFiles, .reuploadFile, .createUpload, .appendToUpload, .uploadAppMetaData,
+                .uploadDeletion, .getUploads, .doneUploads, .discardUploads,
             ])
         #expect(
             names { $0.groupAccess == .permission(.read) } == [

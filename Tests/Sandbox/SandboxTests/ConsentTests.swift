@@ -58,6 +58,19 @@ struct ConsentBrowser {
         return asked
     }
 
+    /// The one of an app on a phone, whose redirect URI has the app's own scheme.
+    var app: [String: String] {
+        var asked = program
+        switch provider {
+        case .google:
+            asked["client_id"] = RegisteredApps.googleIOSClientID
+            asked["redirect_uri"] = "com.googleusercontent.apps.1234567890-ios:/program"
+        case .dropbox: asked["redirect_uri"] = "db-sandboxdropboxkey://2/token"
+        default: asked["redirect_uri"] = "msauth.com.example.sandbox://auth"
+        }
+        return asked
+    }
+
     /// The authorization request for the server's code.
     var server: [String: String] {
         var asked = program
@@ -168,6 +181,22 @@ struct ConsentTests {
         #expect((json["id_token"] != nil) == (provider == .microsoft))
         #expect(try again.status == 400 && again.json()["error"] == "invalid_grant")
         #expect(try browser.sandbox.violations() == ["code-reused"])
+    }
+
+    @Test("An app on a phone redeems its code without a secret, if the scheme is its own", arguments: providers)
+    func app(provider: Provider) throws {
+        let browser = try ConsentBrowser(provider)
+        let consent = browser.decide(browser.app)
+        let code = try #require(ConsentBrowser.answer(consent)["code"])
+
+        let tokens = browser.redeem(code, browser.app, change: ["client_secret": nil])
+
+        #expect(consent.header("Location")?.hasPrefix(browser.app["redirect_uri"]! + "?code=") == true)
+        #expect(try tokens.status == 200 && tokens.json()["refresh_token"] != nil, "\(tokens)")
+        #expect(try browser.sandbox.violations() == [])
+        var foreign = browser.app
+        foreign["redirect_uri"] = "com.googleusercontent.apps.1234567890-ios.evil:/program"
+        #expect(browser.open(foreign).status == 400)
     }
 
     @Test("A program can refresh its tokens, which do not permit access to storage", arguments: providers)

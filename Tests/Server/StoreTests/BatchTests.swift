@@ -37,7 +37,7 @@ struct BatchTests {
             _ = try session.claimStaging(of: file, in: owner.area, at: time)
             try session.stage(
                 .upload(of: file, version: 0, object: object, owner: storage), in: owner.area, at: time)
-            return try session.joinBatch(ticket, with: file, in: owner.area, at: time)
+            return try session.joinBatch([(ticket, file)], in: owner.area, at: time)
         }
     }
 

@@ -205,7 +205,7 @@ struct IndexUseTests {
         let commit = ticket.batch.batchUUID.commitID
         let recorded = IdentifiedCommit(requestHash: hash, masterVersion: MasterVersion(1), transferred: 1)
         // Counting the members examines the device's staged changes in the group: 100 here.
-        try expect("join batch", 110) { _ = try $0.joinBatch(ticket, with: crowd.file, in: crowd.area, at: noon) }
+        try expect("join batch", 110) { _ = try $0.joinBatch([(ticket, crowd.file)], in: crowd.area, at: noon) }
         try expect("leave batch", 3) { try $0.leaveBatch(with: crowd.file, in: crowd.area) }
         try expect("record commit", 3) { try $0.record(recorded, as: commit, in: crowd.area, at: noon) }
         try expect("recorded commit", 3) { _ = try $0.identifiedCommit(commit, in: crowd.area) }

@@ -47,10 +47,29 @@ struct InvitationTests {
 
         let expected = InvitationRecord(
             groupID: owner.area.groupID, groupUUID: owner.group, invitingUserID: owner.user, owningUserID: owner.user,
-            permission: permission, allowsSocialAcceptance: permission == .read, remainingAcceptors: 7)
+            permission: permission, allowsSocialAcceptance: permission == .read, remainingAcceptors: 7,
+            groupName: nil, invitingUserName: "Somebody")
         #expect(try find(invitation) == expected)
         #expect(try find(SharingInvitationUUID(invitation.rawValue.lowercased())!) == expected)
         #expect(try find(SharingInvitationUUID(someFile().rawValue)!) == nil)
+    }
+
+    @Test("An invitation has the group's name and the inviter's, and exists without an inviter")
+    func names() throws {
+        let zoe = try fixture.addUser(.dropbox, "Zoë")
+        let admin = try fixture.member(zoe, of: fixture.addGroup(of: zoe, name: "Summer"))
+        let names = try [zoe, UserID(987_654)].map { inviter in
+            let invitation = SharingInvitationUUID(someFile().rawValue)!
+            try store.transaction { session in
+                try session.addInvitation(
+                    invitation, to: admin.area.groupID, by: inviter, owningUserID: zoe, permission: .read,
+                    allowsSocialAcceptance: true, acceptors: 1, expires: noon(plus: 60))
+            }
+            let found = try find(invitation)
+            return [found?.groupName, found?.invitingUserName]
+        }
+
+        #expect(names == [["Summer", "Zoë"], ["Summer", nil]])
     }
 
     @Test("An invitation cannot be used from its expiry on [332]")

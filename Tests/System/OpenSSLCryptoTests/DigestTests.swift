@@ -1,4 +1,5 @@
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
 @Suite("Digests")
@@ -72,7 +73,7 @@ struct DigestTests {
             let whole = IncrementalDigest.digest(of: input, algorithm)
             for _ in 0..<10 {
                 var digest = IncrementalDigest(algorithm)
-                for piece in randomPieces(of: input) { digest.update(piece) }
+                for piece in RandomData.pieces(of: input) { digest.update(piece) }
                 #expect(digest.finish() == whole)
             }
         }
@@ -97,16 +98,4 @@ struct DigestTests {
     }
 
     private func pattern(_ length: Int) -> [UInt8] { (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) } }
-
-    private func randomPieces(of input: [UInt8]) -> [ArraySlice<UInt8>] {
-        var pieces: [ArraySlice<UInt8>] = []
-        var rest = input[...]
-        let most = max(1, input.count / 3)
-        while !rest.isEmpty {
-            let count = Int.random(in: 0...min(most, rest.count))
-            pieces.append(rest.prefix(count))
-            rest = rest.dropFirst(count)
-        }
-        return pieces
-    }
 }

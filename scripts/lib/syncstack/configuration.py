@@ -86,6 +86,7 @@ def prepare(layout: Layout, sandbox_port: int | None, role_sockets: dict[str, Pa
         "GoogleServerClientId": GOOGLE_CLIENT_ID,
         "GoogleServerClientSecretFile": str(layout.secret("google-client-secret")),
         "googleClientIds": [GOOGLE_IOS_CLIENT_ID],
+        "redirectURIs": ["https://app.sandbox.test/oauth", f"db-{DROPBOX_APP_KEY}://2/token"],
         "FacebookClientId": FACEBOOK_CLIENT_ID,
         "FacebookClientSecretFile": str(layout.secret("facebook-client-secret")),
         "MicrosoftClientId": MICROSOFT_CLIENT_ID,

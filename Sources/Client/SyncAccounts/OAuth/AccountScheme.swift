@@ -17,7 +17,8 @@ public struct AccountScheme: Sendable, Hashable {
     public var program: OAuthClient
     /// The server's client; `nil` if the server receives only the access token, for as long as it is valid.
     public var server: OAuthClient?
-    /// Loopback ports that are registered with the provider, in order of preference; empty for any port.
+    /// For ``BrowserSignIn``: loopback ports that are registered with the provider, in order of preference; empty for
+    /// any port.
     public var ports: [UInt16]
 
     /// The paths of the redirect URIs, which distinguish the two clients.
@@ -35,11 +36,11 @@ public struct AccountScheme: Sendable, Hashable {
             tokenEndpoint: "https://oauth2.googleapis.com/token",
             program: OAuthClient(
                 clientID: clientID, clientSecret: clientSecret,
-                redirect: OAuthClient.Redirect(host: .ipv4, path: programPath),
+                redirect: .loopback(host: .ipv4, path: programPath),
                 scopes: ["openid", "profile", "email"]),
             server: serverClientID.map { id in
                 OAuthClient(
-                    clientID: id, redirect: OAuthClient.Redirect(host: .ipv4, path: serverPath),
+                    clientID: id, redirect: .loopback(host: .ipv4, path: serverPath),
                     scopes: ["openid", "profile", "https://www.googleapis.com/auth/drive.file"],
                     // Google issues a refresh token only with the first consent, or when the user is asked again.
                     parameters: ["access_type": "offline", "prompt": "consent"])
@@ -51,7 +52,7 @@ public struct AccountScheme: Sendable, Hashable {
     public static func dropbox(appKey: String, ports: [UInt16]) -> AccountScheme {
         func client(_ path: String, _ scopes: [String]) -> OAuthClient {
             OAuthClient(
-                clientID: appKey, redirect: OAuthClient.Redirect(host: .ipv4, path: path), scopes: scopes,
+                clientID: appKey, redirect: .loopback(host: .ipv4, path: path), scopes: scopes,
                 parameters: ["token_access_type": "offline"])
         }
         return AccountScheme(
@@ -69,7 +70,7 @@ public struct AccountScheme: Sendable, Hashable {
     public static func microsoft(clientID: String) -> AccountScheme {
         func client(_ path: String, _ scopes: [String]) -> OAuthClient {
             OAuthClient(
-                clientID: clientID, redirect: OAuthClient.Redirect(host: .localhost, path: path), scopes: scopes)
+                clientID: clientID, redirect: .loopback(host: .localhost, path: path), scopes: scopes)
         }
         let graph = "https://graph.microsoft.com/"
         return AccountScheme(
@@ -79,6 +80,44 @@ public struct AccountScheme: Sendable, Hashable {
             program: client(programPath, ["openid", "profile", "offline_access", graph + "User.Read"]),
             server: client(serverPath, [graph + "User.Read", graph + "Files.ReadWrite.AppFolder", "offline_access"]),
             ports: [])
+    }
+
+    /// Google, for ``WebSessionSignIn``: a client of the type "iOS", which always has the redirect URI that is derived
+    /// from its id, and the server's, which is a web client. Google permits only https for web clients (Google
+    /// Identity, "OAuth 2.0 for Mobile & Desktop Apps" and "… for Web Server Applications").
+    ///
+    /// - Parameter serverRedirect: such as `https://app.example.com/oauth`: registered for the server's client, in the
+    ///   server's `redirectURIs`, and on an associated domain of the app (`webcredentials:app.example.com`).
+    public static func googleApp(
+        clientID: String, serverClientID: String, serverRedirect: String
+    ) -> AccountScheme {
+        var scheme = google(clientID: clientID, clientSecret: "", serverClientID: serverClientID, ports: [])
+        scheme.program.clientSecret = nil
+        let reversedID = clientID.split(separator: ".").reversed().joined(separator: ".")
+        scheme.program.redirect = .app(uri: reversedID + ":/oauthredirect")
+        scheme.server?.redirect = .app(uri: serverRedirect)
+        return scheme
+    }
+
+    /// Dropbox, for ``WebSessionSignIn``: one app, with the redirect URI `db-APPKEY://2/token`, which is the one of
+    /// Dropbox's own libraries. It is registered with Dropbox, and in the server's `redirectURIs`.
+    public static func dropboxApp(appKey: String) -> AccountScheme {
+        var scheme = dropbox(appKey: appKey, ports: [])
+        scheme.program.redirect = .app(uri: "db-\(appKey)://2/token")
+        scheme.server?.redirect = scheme.program.redirect
+        return scheme
+    }
+
+    /// Microsoft, for ``WebSessionSignIn``: one application, with the redirect URI `msauth.BUNDLEID://auth` of the
+    /// platform "iOS / macOS", and one of the platform "Web", since the server redeems its codes with a secret
+    /// (Microsoft identity platform, "Redirect URI best practices").
+    ///
+    /// - Parameter serverRedirect: as for ``googleApp(clientID:serverClientID:serverRedirect:)``.
+    public static func microsoftApp(clientID: String, bundleID: String, serverRedirect: String) -> AccountScheme {
+        var scheme = microsoft(clientID: clientID)
+        scheme.program.redirect = .app(uri: "msauth.\(bundleID)://auth")
+        scheme.server?.redirect = .app(uri: serverRedirect)
+        return scheme
     }
 
     /// A Nextcloud or an ownCloud whose administrator has registered two clients, with the redirect URIs
@@ -97,10 +136,10 @@ public struct AccountScheme: Sendable, Hashable {
             tokenEndpoint: routes.appending(path: "api/v1/token").absoluteString,
             program: OAuthClient(
                 clientID: clientID, clientSecret: clientSecret,
-                redirect: OAuthClient.Redirect(host: .ipv4, path: programPath), scopes: []),
+                redirect: .loopback(host: .ipv4, path: programPath), scopes: []),
             server: serverClientID.map { id in
                 OAuthClient(
-                    clientID: id, redirect: OAuthClient.Redirect(host: .ipv4, path: serverPath), scopes: [])
+                    clientID: id, redirect: .loopback(host: .ipv4, path: serverPath), scopes: [])
             }, ports: ports)
     }
 }
@@ -111,7 +150,7 @@ public struct OAuthClient: Sendable, Hashable {
     /// Google's desktop clients must send their secret, although every copy of the program contains it; otherwise
     /// `nil`.
     public var clientSecret: String?
-    /// The redirect URI.
+    /// Where the provider sends the browser with the code.
     public var redirect: Redirect
     /// The provider's names of the scopes.
     public var scopes: [String]
@@ -129,15 +168,16 @@ public struct OAuthClient: Sendable, Hashable {
         self.parameters = parameters
     }
 
-    /// A redirect URI of the program, without its port.
-    public struct Redirect: Sendable, Hashable {
-        public var host: LoopbackRedirectURI.Host
-        /// Begins with a slash.
-        public var path: String
+    /// A redirect URI (RFC 8252, section 7).
+    public enum Redirect: Sendable, Hashable {
+        /// A listener of the program on the same computer, for ``BrowserSignIn``; the port is chosen at sign-in. `path`
+        /// begins with a slash.
+        case loopback(host: LoopbackRedirectURI.Host, path: String)
+        /// An address at which the system returns to the app, for ``WebSessionSignIn``, as registered with the provider:
+        /// with a scheme of the app's own, such as `com.example.app:/oauth`, or https without a port. Without a query.
+        case app(uri: String)
 
-        public init(host: LoopbackRedirectURI.Host, path: String) {
-            self.host = host
-            self.path = path
-        }
+        /// A listener on the same computer.
+        public init(host: LoopbackRedirectURI.Host, path: String) { self = .loopback(host: host, path: path) }
     }
 }

@@ -31,11 +31,22 @@ struct TokenClient: Sendable {
         var error: String
     }
 
+    /// The credentials of a completed sign-in: exchanges the program's own code, and asks for its user.
+    /// - Parameter grant: the server's code.
+    func credentials(
+        _ code: String, of attempt: AuthorizationAttempt, grant: AccountCredentials.ServerGrant?
+    ) async throws(SignInError) -> AccountCredentials {
+        let tokens = try await exchange(code, of: attempt)
+        var credentials = credentials(tokens, of: try await person(of: tokens))
+        credentials.serverGrant = grant
+        return credentials
+    }
+
     /// Exchanges the program's own code (RFC 6749, section 4.1.3; RFC 7636, section 4.5).
-    func exchange(_ code: String, of attempt: AuthorizationAttempt) async throws(SignInError) -> Tokens {
+    private func exchange(_ code: String, of attempt: AuthorizationAttempt) async throws(SignInError) -> Tokens {
         try await ask(
             [
-                ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", attempt.redirectURI.rawValue),
+                ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", attempt.redirectURI),
                 ("code_verifier", attempt.proof.verifier.rawValue),
             ], isRefresh: false)
     }

@@ -1,9 +1,9 @@
 public import Foundation
-import StorageHashes
 import SyncProtocol
 import Synchronization
 
-/// Signs a user in with the browser on their machine (RFC 8252).
+/// Signs a user in with the browser of their computer (RFC 8252). On a phone, and in apps from Apple's App Store, use
+/// ``WebSessionSignIn``.
 ///
 /// Opens the provider's page, waits on loopback for the browser's redirect with the program's code, redirects the
 /// browser to get the server's code, and exchanges the program's code. Each attempt has its own state, PKCE verifier
@@ -37,20 +37,17 @@ public struct BrowserSignIn: Sendable {
     /// Signs in, and returns the user's credentials with a code for the server.
     /// - Throws: ``SignInError``: denied, timed out, cancelled, or the provider's error.
     public func signIn() async throws(SignInError) -> AccountCredentials {
-        let listener = try LoopbackListener(host: scheme.program.redirect.host, ports: scheme.ports)
+        guard case .loopback(let host, _) = scheme.program.redirect else {
+            throw SignInError(.misconfigured, "not a loopback redirect")
+        }
+        let listener = try LoopbackListener(host: host, ports: scheme.ports)
         let attempts = try Attempts(scheme, port: listener.port, appName: appName)
         try await withBrowser(at: attempts.program.url) { () async throws(SignInError) in
             try await listener.serve(for: timeout) { attempts.respond(to: $0) }
         }
         let outcome = try attempts.outcome()
-        let client = TokenClient(scheme: scheme, transport: transport, now: now)
-        let tokens = try await client.exchange(outcome.programCode, of: attempts.program)
-        var credentials = client.credentials(tokens, of: try await client.person(of: tokens))
-        if let server = attempts.server, let code = outcome.serverCode {
-            credentials.serverGrant = AccountCredentials.ServerGrant(
-                code: code, redirectURI: server.redirectURI.rawValue, codeVerifier: server.proof.verifier.rawValue)
-        }
-        return credentials
+        return try await TokenClient(scheme: scheme, transport: transport, now: now).credentials(
+            outcome.code, of: attempts.program, grant: outcome.grant)
     }
 
     /// Runs `body` while the browser is being opened, and ends it if that fails.
@@ -93,8 +90,8 @@ private final class Attempts: Sendable {
     init(_ scheme: AccountScheme, port: UInt16, appName: String) throws(SignInError) {
         program = try AuthorizationAttempt(scheme.program, of: scheme, port: port)
         if let client = scheme.server {
-            guard client.redirect.host == scheme.program.redirect.host,
-                client.redirect.path != scheme.program.redirect.path
+            guard case .loopback(let host, let path) = scheme.program.redirect,
+                case .loopback(host, let other) = client.redirect, path != other
             else { throw SignInError(.misconfigured, "both codes have the same redirect path") }
             server = try AuthorizationAttempt(client, of: scheme, port: port)
         } else {
@@ -140,115 +137,12 @@ private final class Attempts: Sendable {
         return LoopbackReply(status: 200, text: text, isLast: true)
     }
 
-    func outcome() throws(SignInError) -> (programCode: String, serverCode: String?) {
+    func outcome() throws(SignInError) -> (code: String, grant: AccountCredentials.ServerGrant?) {
         let answers = answers.withLock { $0 }
-        guard case .code(let programCode)? = answers.program else { throw Self.error(answers.program) }
-        guard server != nil else { return (programCode, nil) }
-        guard case .code(let serverCode)? = answers.server else { throw Self.error(answers.server) }
-        return (programCode, serverCode)
-    }
-
-    /// RFC 6749, section 4.1.2.1.
-    private static func error(_ answer: AuthorizationAttempt.Answer?) -> SignInError {
-        guard case .refusal(let word)? = answer else { return SignInError(.failed, "no answer") }
-        let plain = String(word.filter { $0.isASCII && ($0.isLetter || $0 == "_") }.prefix(64))
-        return switch plain {
-        case "access_denied": SignInError(.denied)
-        case "temporarily_unavailable", "server_error": SignInError(.providerUnavailable, plain)
-        default: SignInError(.misconfigured, plain)
-        }
-    }
-}
-
-/// One authorization request to the user in the browser, which recognises its answer (RFC 6749, section 4.1.1; RFC
-/// 7636).
-struct AuthorizationAttempt: Sendable {
-    /// The answer that the browser returned.
-    enum Answer: Sendable, Equatable {
-        case code(String)
-        /// The provider's error code (RFC 6749, section 4.1.2.1).
-        case refusal(String)
-    }
-
-    let redirectURI: LoopbackRedirectURI
-    let proof: ProofKey
-    private let state: String
-    /// The page to open in the browser.
-    let url: URL
-
-    init(
-        _ client: OAuthClient, of scheme: AccountScheme, port: UInt16, proof: ProofKey = ProofKey(),
-        state: String = RandomText.make(octets: 24)
-    ) throws(SignInError) {
-        guard
-            let redirectURI = LoopbackRedirectURI(host: client.redirect.host, port: port, path: client.redirect.path)
-        else { throw SignInError(.misconfigured, "redirect path \(client.redirect.path)") }
-        var items = [
-            ("client_id", client.clientID), ("redirect_uri", redirectURI.rawValue), ("response_type", "code"),
-            ("state", state), ("code_challenge", proof.challenge), ("code_challenge_method", "S256"),
-        ]
-        if !client.scopes.isEmpty { items.append(("scope", client.scopes.joined(separator: " "))) }
-        items += client.parameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-        guard let url = URL(string: scheme.authorizationEndpoint + "?" + FormText.encode(items)) else {
-            throw SignInError(.misconfigured, "authorization endpoint")
-        }
-        (self.redirectURI, self.proof, self.state, self.url) = (redirectURI, proof, state, url)
-    }
-
-    /// Whether a request's path belongs to this attempt.
-    func isAddressed(by target: RequestTarget) -> Bool { target.path == redirectURI.path }
-
-    /// The answer in a request to the redirect URI; `nil` if it answers another request, or is not an answer.
-    ///
-    /// A request with a duplicate parameter is not an answer (RFC 6749, section 3.1).
-    func answer(in target: RequestTarget) -> Answer? {
-        guard isAddressed(by: target), let given = target.single("state"), isEqual(given, state) else { return nil }
-        switch (target.single("code"), target.single("error")) {
-        case (let code?, nil) where !code.isEmpty: return .code(code)
-        case (nil, let error?): return .refusal(error)
-        default: return nil
-        }
-    }
-
-    /// Compares in constant time, so that timing does not reveal where two texts differ.
-    private func isEqual(_ one: String, _ other: String) -> Bool {
-        let (one, other) = (Array(one.utf8), Array(other.utf8))
-        guard one.count == other.count else { return false }
-        return zip(one, other).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
-    }
-}
-
-/// A verifier and its challenge (RFC 7636), new for each code that is requested.
-struct ProofKey: Sendable {
-    let verifier: CodeVerifier
-
-    /// 32 random octets yield a verifier of 43 characters (RFC 7636, section 4.1).
-    init() {
-        guard let verifier = CodeVerifier(RandomText.make(octets: 32)) else {
-            preconditionFailure("43 characters of base64url are a verifier")
-        }
-        self.verifier = verifier
-    }
-
-    init(verifier: CodeVerifier) { self.verifier = verifier }
-
-    /// The challenge of the method S256 (RFC 7636, section 4.2).
-    var challenge: String {
-        RandomText.base64URL(FileDigest.digest(of: Array(verifier.rawValue.utf8), .sha256))
-    }
-}
-
-/// Unguessable texts.
-enum RandomText {
-    /// `count` octets from the system's random number generator, as base64url.
-    static func make(octets count: Int) -> String {
-        var generator = SystemRandomNumberGenerator()
-        return base64URL((0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
-    }
-
-    /// RFC 4648, section 5, without padding.
-    static func base64URL(_ bytes: [UInt8]) -> String {
-        Data(bytes).base64EncodedString()
-            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+        guard let program = answers.program else { throw SignInError(.failed, "no answer") }
+        let code = try program.code()
+        guard let server else { return (code, nil) }
+        guard let answer = answers.server else { throw SignInError(.failed, "no answer") }
+        return (code, server.grant(try answer.code()))
     }
 }

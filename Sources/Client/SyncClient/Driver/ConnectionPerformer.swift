@@ -99,6 +99,8 @@ actor ConnectionPerformer: RequestPerformer {
         switch request {
         case .index(let parameters): return try await index(parameters)
         case .uploadFile(let upload): return try await self.upload(upload, files, progress)
+        case .uploadSmallFiles(let uploads): return try await self.upload(uploads, files, progress)
+        case .askForSmallFiles: return .smallFiles(try await connection.smallFileLimits())
         case .uploadAppMetaData(let file, let text, let masterVersion, let group, let batch):
             return Self.reply(
                 try await connection.uploadAppMetaData(
@@ -182,30 +184,83 @@ actor ConnectionPerformer: RequestPerformer {
     private func upload(
         _ upload: FileUpload, _ files: LibraryFiles, _ progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws -> ServerReply {
+        let file = try Self.unchangedFile(of: upload, files)
+        let request = upload.request(try await checkSum(of: file, for: upload.cloudStorageType))
+        let label = TransferLabel.upload(upload.fileUUID, upload.fileVersion, upload.appMetaData?.version)
+        return Self.reply(
+            try await connection.uploadFile(request, from: file, label: label.text, progress: progress),
+            Self.reply(toStaged:))
+    }
+
+    private static func reply(toStaged staged: StagedFile) -> ServerReply {
+        staged.committedMasterVersion.map {
+            .batchCommitted($0, creationDate: staged.creationDate, updateDate: staged.updateDate)
+        } ?? .fileStaged(creationDate: staged.creationDate, updateDate: staged.updateDate)
+    }
+
+    /// The file of an upload.
+    /// - Throws: ``RequestFailure/localFile`` if it is missing, or has changed since it was queued.
+    private static func unchangedFile(of upload: FileUpload, _ files: LibraryFiles) throws -> URL {
         guard let file = files.url(of: upload.source), let stamp = try? FileStamp(of: file),
             upload.fileSize.map({ $0 == stamp.size }) ?? true,
             upload.fileModified.map({ $0 == stamp.modified }) ?? true
         else { throw RequestFailure.localFile }
-        let checkSum = try await checkSum(of: file, for: upload.cloudStorageType)
-        let request = UploadFileRequest(
-            fileUUID: upload.fileUUID, sharingGroupUUID: upload.sharingGroupUUID, mimeType: upload.mimeType,
-            fileVersion: upload.fileVersion, masterVersion: upload.masterVersion, checkSum: checkSum,
-            fileGroupUUID: upload.fileGroupUUID, appMetaData: upload.appMetaData,
-            undeleteServerFile: upload.undeleteServerFile, batch: upload.batch)
-        let label = TransferLabel.upload(upload.fileUUID, upload.fileVersion, upload.appMetaData?.version)
-        return Self.reply(
-            try await connection.uploadFile(request, from: file, label: label.text, progress: progress)
-        ) { staged in
-            staged.committedMasterVersion.map {
-                .batchCommitted($0, creationDate: staged.creationDate, updateDate: staged.updateDate)
-            } ?? .fileStaged(creationDate: staged.creationDate, updateDate: staged.updateDate)
+        return file
+    }
+
+    /// Sends several small files in one request; each by itself if the server, or a proxy, rejects such a request.
+    private func upload(
+        _ uploads: [FileUpload], _ files: LibraryFiles, _ progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws -> ServerReply {
+        guard let group = uploads.first?.sharingGroupUUID else { return .several([]) }
+        var replies: [Int: ServerReply] = [:]
+        var sent: [(index: Int, file: ServerConnection.SmallFileUpload)] = []
+        for (index, upload) in uploads.enumerated() {
+            do {
+                let contents = try Data(contentsOf: try Self.unchangedFile(of: upload, files))
+                guard upload.fileSize.map({ $0 == contents.count }) ?? true else { throw RequestFailure.localFile }
+                let flavour = await flavour(for: upload.cloudStorageType)
+                sent.append(
+                    (index, .init(upload.request(.of(contents, flavour: flavour)), contents: contents)))
+            } catch {
+                replies[index] = .failed(.localFile)
+            }
         }
+        do throws(ServerConnectionError) {
+            let results = try await connection.uploadSmallFiles(sent.map(\.file), to: group, progress: progress)
+            for ((index, _), result) in zip(sent, results) {
+                switch result {
+                case .success(let outcome): replies[index] = Self.reply(outcome, Self.reply(toStaged:))
+                case .failure(let error) where error.serverCode == .known(.bodyTooLarge): break
+                case .failure(let error): replies[index] = .failed(RequestFailure(error))
+                }
+            }
+        } catch {
+            guard Self.rejectsForm(error) else { throw error }
+        }
+        for (index, upload) in uploads.enumerated() where replies[index] == nil {
+            replies[index] = await self.reply(to: .uploadFile(upload), files: files, progress: { _ in })
+        }
+        return .several(uploads.indices.compactMap { replies[$0] })
+    }
+
+    /// Whether a request with many small files was rejected as such, regardless of the files.
+    private static func rejectsForm(_ error: ServerConnectionError) -> Bool {
+        switch error.serverCode {
+        case .known(.bodyLengthMismatch): false
+        default: error.status.map { [400, 404, 405, 411, 413, 414, 415, 501].contains($0) } ?? false
+        }
+    }
+
+    /// The flavour of a storage's checksums; that of the user's own storage if `storage` is nil.
+    private func flavour(for storage: CloudStorageType?) async -> CheckSum.Flavour {
+        let ownStorage = await credentialProvider.credentials()?.accountType.cloudStorageType
+        return (storage ?? ownStorage ?? .google).checkSumFlavour
     }
 
     /// The checksum that a storage would report; that of the user's own storage if `storage` is nil.
     private func checkSum(of file: URL, for storage: CloudStorageType?) async throws -> CheckSum {
-        let ownStorage = await credentialProvider.credentials()?.accountType.cloudStorageType
-        let flavour = (storage ?? ownStorage ?? .google).checkSumFlavour
+        let flavour = await flavour(for: storage)
         do { return try await CheckSum.ofFile(at: file, flavour: flavour) } catch is CancellationError {
             throw RequestFailure.unreachable
         }
@@ -289,36 +344,12 @@ actor ConnectionPerformer: RequestPerformer {
     }
 }
 
-extension ServerConnection {
-    /// The status of a switch; nil if the server knows none.
-    /// - Parameter switchID: The switch; nil for the newest.
-    func accountSwitchStatus(
-        of switchID: AccountSwitchID?
-    ) async throws(ServerConnectionError) -> GetAccountSwitchStatusResponse? {
-        guard
-            case .success(let status) = try await accountSwitchStatus(
-                GetAccountSwitchStatusRequest(switchId: switchID)), status.state != .none
-        else { return nil }
-        return status
-    }
-
-    /// Ends a confirmed switch for which no files are waiting. After a lost reply, asking again reveals the result.
-    /// - Returns: The number of files that still wait; at zero the switch is over.
-    func settleAccountSwitch(_ switchID: AccountSwitchID) async throws(ServerConnectionError) -> Int64 {
-        let outcome = try await accountSwitchStatus(GetAccountSwitchStatusRequest(switchId: switchID))
-        guard case .success(let status) = outcome, status.state == .reuploading else { return 0 }
-        if status.numberAwaiting == 0 {
-            _ = try await finishAccountSwitch(FinishAccountSwitchRequest(switchId: switchID))
-        }
-        return status.numberAwaiting
-    }
-}
-
-extension GetAccountSwitchStatusResponse? {
-    /// Whether the server itself moves files of the switch; nil if that is unknown, since the switch is only proposed.
-    var isMoveUnderWay: Bool? {
-        guard let self, self.state == .proposed else { return self?.serverMove?.state == .moving }
-        return nil
+extension FileUpload {
+    fileprivate func request(_ checkSum: CheckSum) -> UploadFileRequest {
+        UploadFileRequest(
+            fileUUID: fileUUID, sharingGroupUUID: sharingGroupUUID, mimeType: mimeType, fileVersion: fileVersion,
+            masterVersion: masterVersion, checkSum: checkSum, fileGroupUUID: fileGroupUUID, appMetaData: appMetaData,
+            undeleteServerFile: undeleteServerFile, batch: batch)
     }
 }
 
@@ -346,42 +377,6 @@ extension RequestFailure {
             self = .refused(status: 429, code: error.serverCode?.rawValue, retryAfter: error.retryAfter)
         case .invalidRequest: self = .refused(status: 400, code: nil)
         default: self = .unreachable
-        }
-    }
-}
-
-/// Describes a transfer, as text that the system keeps with it after the process has ended.
-enum TransferLabel: Equatable {
-    /// An upload of contents as these versions.
-    case upload(FileUUID, FileVersion, AppMetaDataVersion?)
-    /// A download of contents of these versions.
-    case download(FileUUID, FileVersion, AppMetaDataVersion?)
-
-    /// The text.
-    var text: String {
-        switch self {
-        case .upload(let file, let version, let text): Self.text("up", file, version, text)
-        case .download(let file, let version, let text): Self.text("down", file, version, text)
-        }
-    }
-
-    private static func text(
-        _ direction: String, _ file: FileUUID, _ version: FileVersion, _ text: AppMetaDataVersion?
-    ) -> String {
-        "\(direction) \(file.rawValue) \(version.rawValue) \(text.map { String($0.rawValue) } ?? "-")"
-    }
-
-    /// Parses a label; nil for any other text.
-    init?(_ text: String) {
-        let parts = text.split(separator: " ")
-        guard parts.count == 4, let file = FileUUID(String(parts[1])), let version = Int32(parts[2]),
-            parts[3] == "-" || Int32(parts[3]) != nil
-        else { return nil }
-        let textVersion = Int32(parts[3]).map { AppMetaDataVersion($0) }
-        switch parts[0] {
-        case "up": self = .upload(file, FileVersion(version), textVersion)
-        case "down": self = .download(file, FileVersion(version), textVersion)
-        default: return nil
         }
     }
 }

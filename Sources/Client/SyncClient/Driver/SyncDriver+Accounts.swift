@@ -52,6 +52,18 @@ extension SyncDriver {
         }
     }
 
+    /// Sets the user, if known, their storage and the server's capabilities, for a client without a connection.
+    func use(accountStorage: CloudStorageType?, _ userID: UserID?, _ capabilities: ServerCapabilities) {
+        state.withLock { state in
+            if let userID {
+                state.userID = userID.description
+                state.machine.use(userID: userID)
+            }
+            state.machine.use(accountStorage: accountStorage)
+            state.machine.use(capabilities)
+        }
+    }
+
     private func use(_ accountType: AccountType, _ state: inout State) throws(SyncError) {
         do {
             try database.set(Setting.accountStorage, to: accountType.cloudStorageType?.rawValue)
@@ -71,5 +83,38 @@ extension SyncDriver {
                 return ((), actions)
             }
         }
+    }
+}
+
+extension ServerConnection {
+    /// The status of a switch; nil if the server knows none.
+    /// - Parameter switchID: The switch; nil for the newest.
+    func accountSwitchStatus(
+        of switchID: AccountSwitchID?
+    ) async throws(ServerConnectionError) -> GetAccountSwitchStatusResponse? {
+        guard
+            case .success(let status) = try await accountSwitchStatus(
+                GetAccountSwitchStatusRequest(switchId: switchID)), status.state != .none
+        else { return nil }
+        return status
+    }
+
+    /// Ends a confirmed switch for which no files are waiting. After a lost reply, asking again reveals the result.
+    /// - Returns: The number of files that still wait; at zero the switch is over.
+    func settleAccountSwitch(_ switchID: AccountSwitchID) async throws(ServerConnectionError) -> Int64 {
+        let outcome = try await accountSwitchStatus(GetAccountSwitchStatusRequest(switchId: switchID))
+        guard case .success(let status) = outcome, status.state == .reuploading else { return 0 }
+        if status.numberAwaiting == 0 {
+            _ = try await finishAccountSwitch(FinishAccountSwitchRequest(switchId: switchID))
+        }
+        return status.numberAwaiting
+    }
+}
+
+extension GetAccountSwitchStatusResponse? {
+    /// Whether the server itself moves files of the switch; nil if that is unknown, since the switch is only proposed.
+    var isMoveUnderWay: Bool? {
+        guard let self, self.state == .proposed else { return self?.serverMove?.state == .moving }
+        return nil
     }
 }

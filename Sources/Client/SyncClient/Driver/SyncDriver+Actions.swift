@@ -37,6 +37,8 @@ extension SyncDriver {
             case .reportError(let error):
                 lastError = error
                 report(error, &state)
+            case .syncFailed(let group, let error):
+                for run in state.runs.endAll(of: group) { resume(run, with: .failure(error), &state) }
             case .reportSharingGroups(let created, let updated, let deleted):
                 enqueue(&state) {
                     await self.delegate?.syncServerSharingGroupsDownloaded(
@@ -175,6 +177,7 @@ extension SyncDriver {
     private func progress(of request: ServerRequest) -> @Sendable (TransferProgress) -> Void {
         switch request {
         case .uploadFile(let upload): progress(of: upload.fileUUID, .upload)
+        case .uploadSmallFiles(let uploads): progress(of: uploads)
         case .reuploadFile(let upload): progress(of: upload.attributes.fileUUID, .upload)
         case .downloadFile(let file, _, _, _, _): progress(of: file, .download)
         default: { _ in }
@@ -192,6 +195,20 @@ extension SyncDriver {
             transfers.send(
                 FileTransfer(
                     fileUUID: file, direction: direction, completedBytes: bytes, totalBytes: progress.totalBytes))
+        }
+    }
+
+    /// Reports the progress of each file in a request: files are sent one after the other.
+    private func progress(of uploads: [FileUpload]) -> @Sendable (TransferProgress) -> Void {
+        let files = uploads.map { (size: $0.fileSize ?? 0, report: progress(of: $0.fileUUID, .upload)) }
+        let contentBytes = files.reduce(0) { $0 + $1.size }
+        return { progress in
+            // The rest are the parameters, which come first.
+            var sent = progress.sentBytes - ((progress.totalBytes ?? contentBytes) - contentBytes)
+            for file in files where sent > 0 {
+                file.report(TransferProgress(sentBytes: min(sent, file.size), totalBytes: file.size))
+                sent -= file.size
+            }
         }
     }
 

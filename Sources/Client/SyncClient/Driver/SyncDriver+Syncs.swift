@@ -149,6 +149,15 @@ struct Runs {
         return active + delayed
     }
 
+    /// Removes the active and the delayed runs of a group.
+    mutating func endAll(of group: SharingGroupUUID) -> [Run] {
+        defer {
+            active.removeAll { $0.group == group }
+            delayed.removeAll { $0.group == group }
+        }
+        return (active + delayed).filter { $0.group == group }
+    }
+
     /// Stops waiting for a run; the run itself continues.
     mutating func takeContinuation(of id: UInt64) -> CheckedContinuation<SyncReport, any Error>? {
         for index in active.indices where active[index].id == id {

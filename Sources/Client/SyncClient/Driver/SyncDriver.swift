@@ -99,6 +99,7 @@ final class SyncDriver: Sendable {
                 })
             engine.userID = userID.flatMap { Int64($0) }.map { UserID($0) }
             engine.reuploadsForOthers = configuration.reuploadsForOthers
+            engine.smallFiles = .unknown
             self.configuration = engine
             var machine = SyncStateMachine(state: try database.load(), configuration: self.configuration)
             let actions = Self.launch(&machine, files, environment)
@@ -295,14 +296,6 @@ final class SyncDriver: Sendable {
             guard state.suspension == nil else { return }
             state.machine.use(extensions == .absent ? .none : .all)
             try? database.set(Setting.extensions, to: extensions == .absent ? Setting.absent : Setting.present)
-        }
-    }
-
-    /// Sets the user's storage and the server's capabilities, for a client without a connection.
-    func use(accountStorage: CloudStorageType?, _ capabilities: ServerCapabilities) {
-        state.withLock { state in
-            state.machine.use(accountStorage: accountStorage)
-            state.machine.use(capabilities)
         }
     }
 

@@ -162,22 +162,20 @@ extension SyncDriver {
     func takeInbox(of group: SharingGroupUUID) {
         inboxTurn.withLock { _ in
             let entries = inbox.entries().filter { $0.attributes.sharingGroupUUID == group }
-            take(entries) { state in
-                state.machine.openGroup == nil || state.machine.openGroup == group
-            }
+            take(entries)
         }
     }
 
-    /// Queues and closes the entries of all groups, unless the app has an open queue: then they wait for its sync.
+    /// Queues and closes the entries of all groups, unless the app has an open queue for their group: then they wait
+    /// for its sync.
     func takeInbox() {
         inboxTurn.withLock { _ in
             inbox.sweep(now: environment.now())
             let entries = Dictionary(grouping: inbox.entries(), by: \.attributes.sharingGroupUUID)
             for (group, entries) in entries.sorted(by: { $0.value[0].id < $1.value[0].id }) {
                 take(entries) { state in
-                    state.machine.openGroup == nil
+                    state.machine.state.openQueue(of: group) == nil
                 } _: { state in
-                    guard state.machine.openGroup == group else { return }
                     try? change(&state) { machine throws(SyncError) in
                         try machine.closeQueue(of: group, at: now)
                         return ((), [])
@@ -193,7 +191,7 @@ extension SyncDriver {
     ///   - mayQueue: called with the state locked; if false, the entries remain.
     ///   - finish: a continuation within the same transaction.
     private func take(
-        _ entries: [UploadInbox.Entry], if mayQueue: (borrowing State) -> Bool,
+        _ entries: [UploadInbox.Entry], if mayQueue: (borrowing State) -> Bool = { _ in true },
         _ finish: (inout State) -> Void = { _ in }
     ) {
         guard !entries.isEmpty else { return }

@@ -44,7 +44,8 @@ final class SimulatedDevice {
     /// Everything shown to the app: versions of contents, texts, files out of reach, and deletions.
     var seenVersions: Set<SeenVersion> = []
     var seenTexts: Set<String> = []
-    /// Contents delivered to the app, which are unique: a restored server may renumber them.
+    /// Contents that the app received or was shown in a conflict: unlike versions, a restored server does not reuse
+    /// them.
     var seenContents: Set<String> = []
     var seenGone: Set<FileUUID> = []
     var seenDeletions: Set<FileUUID> = []
@@ -112,7 +113,7 @@ final class SimulatedDevice {
         guard let engine else { return }
         let entry = engine.state.directory[file]
         let isNew = entry?.fileVersion == nil || entry?.deletedOnServer == true
-        for item in engine.state.pendingItems(of: file) where item.queueID != engine.state.openQueue?.id {
+        for item in engine.state.pendingItems(of: file) where engine.state.queues[item.queueID]?.state != .open {
             if let contents, let known = item.source.flatMap({ storage[$0] }), known != contents {
                 edits[known]?.successor = contents
             }
@@ -121,6 +122,12 @@ final class SimulatedDevice {
                 textEdits[old]?.isExcused = true
             }
         }
+    }
+
+    /// The queued change to a file that no sync has closed; nil if there is none.
+    func openItem(of file: FileUUID) -> UploadItem? {
+        guard let state = engine?.state else { return nil }
+        return state.items.rows(at: .file(file)).first { state.queues[$0.queueID]?.state == .open }
     }
 
     /// Records that no further change to a file needs to arrive, except those of these items.
@@ -161,6 +168,8 @@ struct SimulatedStore {
     private(set) var state = ClientState()
     private let database: ClientDatabase?
 
+    private static let empty = Result { () throws(StoreError) in try ClientDatabase(path: nil) }
+
     /// The location of the database.
     enum Medium {
         case none
@@ -171,7 +180,7 @@ struct SimulatedStore {
     init(_ medium: Medium) throws(StoreError) {
         switch medium {
         case .none: database = nil
-        case .memory: database = try ClientDatabase(path: nil)
+        case .memory: database = try ClientDatabase(copying: try Self.empty.get())
         case .file(let path): database = try ClientDatabase(path: path)
         }
     }
@@ -181,14 +190,8 @@ struct SimulatedStore {
         try database?.write(changes)
     }
 
-    /// The state that a new process loads.
+    /// The state that a new process loads; must equal ``state``.
     func load() throws(StoreError) -> ClientState {
         try database?.load() ?? state
-    }
-
-    /// Whether the database has the same contents as the memory.
-    func isConsistent() throws(StoreError) -> Bool {
-        guard let database else { return true }
-        return try database.load() == state
     }
 }

@@ -183,7 +183,7 @@ final class DirectClient {
             case .askForContents(let token, _, _): events.append(.contents(token, .notAvailable))
             case .wait(let token, _): events.append(.waited(token))
             case .reportError(let error): errors.append(error)
-            case .cancel, .removeFile, .report, .reportSharingGroups: break
+            case .cancel, .removeFile, .report, .reportSharingGroups, .syncFailed: break
             }
         }
         return events

@@ -3,10 +3,40 @@ import SyncProtocol
 
 // Staging, committing and downloading.
 extension ModelServer {
+    /// Separates the contents of the files in one request.
+    static let separator: Character = "\u{0}"
+
+    /// Stages several files. If the last of them completes their batch, all report its commit.
+    func stage(_ uploads: [FileUpload], _ contents: String, _ caller: ModelCaller, _ now: WireDate) -> Answer {
+        guard let group = uploads.first?.sharingGroupUUID, smallFileLimits != nil else {
+            return .refused(.endpointUnknown)
+        }
+        let access = inGroup(group, caller, needs: .write, nil) { _ in Answer(.done) }
+        guard case .done = access.reply else { return access }
+        let texts = contents.split(separator: Self.separator, omittingEmptySubsequences: false)
+        let answers = zip(uploads, texts).map { upload, text in
+            perform(.uploadFile(upload), from: caller, contents: String(text), at: now)
+        }
+        let committed = answers.lazy.compactMap { answer -> MasterVersion? in
+            if case .batchCommitted(let version, _, _) = answer.reply { version } else { nil }
+        }.first
+        var answer = Answer(
+            .several(
+                answers.map { answer in
+                    guard let committed, case .fileStaged(let creationDate, let updateDate) = answer.reply else {
+                        return answer.reply
+                    }
+                    return .batchCommitted(committed, creationDate: creationDate, updateDate: updateDate)
+                }))
+        answer.isExpected = answers.allSatisfy { answer in
+            if case .failed = answer.reply { answer.isExpected } else { true }
+        }
+        return answer
+    }
+
     func stage(
         _ upload: FileUpload, _ contents: String, _ caller: ModelCaller, _ now: WireDate, _ group: inout ModelGroup
     ) -> Answer {
-        if refusesFiles, contents.hasPrefix(Self.largeContents) { return .refused(.bodyTooLarge) }
         let key = ModelGroup.StagingKey(caller: caller, file: upload.fileUUID)
         let known = group.files[upload.fileUUID]
         if let text = upload.appMetaData, text.version != nextTextVersion(known) {
@@ -21,14 +51,17 @@ extension ModelServer {
         } else {
             guard !upload.undeleteServerFile else { return contradiction(.fileNotDeleted) }
             guard upload.fileVersion == .first else { return contradiction(.fileVersionMismatch) }
-            owner = caller.user
+            owner = hosts[caller.user] ?? caller.user
         }
         guard group.members[owner] != nil else { return Answer(.gone(.userRemoved, appMetaData: nil, nil)) }
         guard !revokedUsers.contains(owner) else {
             return Answer(.gone(.authTokenExpiredOrRevoked, appMetaData: nil, nil))
         }
-        if fullUsers.contains(owner), contents.hasPrefix(Self.bigContents) { return .refused(.cloudQuotaExceeded) }
-        if refusesFiles, contents.hasPrefix(Self.harmfulContents) { return .refused(.cloudRefused) }
+        guard !unreachableUsers.contains(owner) else { return .refused(.cloudUnavailable) }
+        if let room = room[owner], upload.fileSize ?? Int64(contents.utf8.count) > room {
+            return .refused(.cloudQuotaExceeded)
+        }
+        if let code = refusalOfContents?(upload, contents, caller.user) { return .refused(code) }
         let change = ModelStagedChange(
             kind: .upload(
                 upload.fileVersion, contents: contents, mimeType: upload.mimeType, fileGroup: upload.fileGroupUUID,
@@ -180,7 +213,8 @@ extension ModelServer {
             var file =
                 group.files[id]
                 ?? ModelFile(
-                    device: caller.device, owner: caller.user, fileGroup: fileGroup, mimeType: mimeType,
+                    device: caller.device, owner: hosts[caller.user] ?? caller.user, fileGroup: fileGroup,
+                    mimeType: mimeType,
                     version: version, contents: contents, creationDate: change.creationDate,
                     updateDate: change.updateDate, changedAt: group.masterVersion)
             undeletes = file.isDeleted
@@ -219,6 +253,7 @@ extension ModelServer {
                     .authTokenExpiredOrRevoked, appMetaData: file.text?.contents, storage,
                     awaitsReupload: file.content == .awaiting))
         }
+        guard !unreachableUsers.contains(file.owner) else { return .refused(.cloudUnavailable) }
         if missingFiles.contains(id) || file.content == .missing {
             return Answer(.gone(.fileRemovedOrRenamed, appMetaData: file.text?.contents, storage))
         }

@@ -349,10 +349,11 @@ extension Simulation {
     /// Checks that, after a sync of some groups, a device has all of their files that the server has again.
     func checkFetched(_ device: SimulatedDevice, in groups: [SharingGroupUUID]) {
         guard device.errors.isEmpty, let state = device.engine?.state else { return }
-        for entry in state.directory.inOrder
-        where entry.isAwaited && groups.contains(entry.sharingGroupUUID)
-            && state.groups[entry.sharingGroupUUID]?.removedFromGroup == false
-        {
+        let awaited = state.directory.rows { entry in
+            entry.isAwaited && groups.contains(entry.sharingGroupUUID)
+                && state.groups[entry.sharingGroupUUID]?.removedFromGroup == false
+        }
+        for entry in awaited {
             guard let file = server.groups[entry.sharingGroupUUID]?.files[entry.fileUUID], !file.isDeleted,
                 file.content == .stored
             else { continue }

@@ -5,14 +5,20 @@ internal import SyncProtocol
 extension Simulation {
     func show(_ conflict: ContentDownloadConflict, _ device: SimulatedDevice) {
         report.conflicts += 1
-        see(conflict.attributes, device)
-    }
-
-    private func see(_ attributes: SyncAttributes, _ device: SimulatedDevice) {
+        let attributes = conflict.attributes
         if let text = attributes.appMetaData { device.seenTexts.insert(text) }
+        if let contents = contents(of: conflict, device) { device.seenContents.insert(contents) }
         // The download determines the version.
         if let item = device.engine?.state.download(of: attributes.fileUUID) {
             device.seenVersions.insert(.init(file: attributes.fileUUID, version: item.fileVersion))
+        }
+    }
+
+    /// The server's contents that a conflict shows; nil if it is about a text alone.
+    private func contents(of conflict: ContentDownloadConflict, _ device: SimulatedDevice) -> String? {
+        switch conflict.download {
+        case .file(let location), .both(let location): device.storage[location]
+        case .appMetaData: nil
         }
     }
 
@@ -91,11 +97,7 @@ extension Simulation {
         }
         if kept.contains(.keepContentUploads), pending.contains(where: \.isContent) {
             // The app has the contents that it sends; for the rest it adopts those that it was shown.
-            let shown: String? =
-                switch conflict.download {
-                case .file(let location), .both(let location): device.storage[location]
-                case .appMetaData: nil
-                }
+            let shown = contents(of: conflict, device)
             let sent = pending.compactMap { $0.source.flatMap { device.storage[$0] } }.last
             let text = pending.compactMap(\.appMetaData).last
             device.files[file] = SimulatedDevice.AppFile(

@@ -27,11 +27,8 @@ extension Simulation {
                     let isKnown = device.seenContents.contains(contents) || device.edits[contents] != nil
                     return base.version == baseVersion && (base.device == change.device || isKnown)
                 }
-                // The device has seen a successor of that version, which the server has lost since.
-                let hasLaterOne = group.formerHistory[file]?.contains { former in
-                    former.version > baseVersion && device.seenContents.contains(former.contents ?? "")
-                }
-                if !isOwn, hasLaterOne != true, !device.seenVersions.contains(.init(file: file, version: baseVersion)) {
+                let isSeen = device.seenVersions.contains(.init(file: file, version: baseVersion))
+                if !isOwn, !isSeen, !hasSeenLostSuccessor(of: baseVersion, of: file, in: group, device) {
                     violation("device \(device.index) hides version \(baseVersion) of \(file)")
                 }
             }
@@ -43,8 +40,25 @@ extension Simulation {
         }
     }
 
+    /// Whether the device has seen a successor of a version, which the server has lost since.
+    private func hasSeenLostSuccessor(
+        of version: FileVersion, of file: FileUUID, in group: ModelGroup, _ device: SimulatedDevice
+    ) -> Bool {
+        let base = group.history[file]?.last { $0.version == version && $0.contents != nil }
+        guard let base, let former = group.formerHistory[file],
+            let known = former.firstIndex(where: { $0.contents == base.contents })
+        else { return false }
+        return former[known...].contains { change in
+            change.version > former[known].version && device.seenContents.contains(change.contents ?? "")
+        }
+    }
+
     /// With a current master version, no request may be refused because of its versions.
     func checkRefusal(_ reply: ServerReply, isExpected: Bool, of request: Request) {
+        if case .several(let replies) = reply {
+            for reply in replies { checkRefusal(reply, isExpected: isExpected, of: request) }
+            return
+        }
         guard case .failed(.refused(_, let code?, _)) = reply, SyncStateMachine.refusalsOfWrongVersions.contains(code),
             !isExpected, request.replyDelay != nil, devices[request.device].process == request.process,
             report.restorations == 0
@@ -106,7 +120,9 @@ extension Simulation {
             if engine.uploadsPending { violation("device \(device.index) has uploads that are never sent") }
             if !engine.state.downloads.isEmpty { violation("device \(device.index) has leftover downloads") }
             for error in device.errors { violation("device \(device.index) at rest fails with \(error)") }
-            if try !device.store.isConsistent() { violation("device \(device.index): SQLite and memory disagree") }
+            if try device.store.load() != device.store.state {
+                violation("device \(device.index): SQLite and memory disagree")
+            }
             let stored = Set(device.storage.keys.filter { $0.base == .library })
             if stored != Set(engine.state.ownedFiles) {
                 violation(
@@ -260,9 +276,9 @@ extension Simulation {
     func settle() throws {
         isSettling = true
         server.missingFiles = []
-        server.refusesFiles = false
+        server.refusalOfContents = nil
         server.revokedUsers = []
-        server.fullUsers = []
+        server.room = [:]
         for (id, group) in server.groups {
             for (user, permission) in group.members where permission == .read {
                 server.groups[id]?.members[user] = .write
@@ -286,7 +302,7 @@ extension Simulation {
             for device in devices where device.engine != nil {
                 try tidy(device)
                 let groups = device.engine?.sharingGroups.map(\.sharingGroupUUID) ?? []
-                if let open = device.engine?.state.openQueue?.sharingGroupUUID { try sync(device, open) }
+                for open in device.engine?.state.openGroups ?? [] { try sync(device, open) }
                 try sync(device, nil)
                 // Files that wait for their bytes must be fetched without a request.
                 let asksForGone = !options.hasAccountSwitches || round % 2 == 1
@@ -337,7 +353,7 @@ extension Simulation {
         }
         // An app that removed the files of a group, and is a member again, requests the files that the library believes
         // it has.
-        for entry in state.directory.inOrder
+        for entry in state.directory.all
         where device.leftGroups.contains(entry.sharingGroupUUID) && device.files[entry.fileUUID] == nil
             && !entry.deletedOnServer && state.pendingItems(of: entry.fileUUID).isEmpty
         {

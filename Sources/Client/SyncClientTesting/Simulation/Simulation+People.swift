@@ -3,9 +3,24 @@ internal import SyncProtocol
 
 // People's actions, on the devices and outside of them.
 extension Simulation {
+    /// The beginning of contents that are larger than the server accepts, that the storage considers malware, and that
+    /// need a lot of room.
+    private static let (largeContents, harmfulContents, bigContents) = ("L", "M", "B")
+
+    /// The refusal of such contents; nil accepts them.
+    static func refusal(of contents: String) -> ErrorCode? {
+        switch contents.prefix(1) {
+        case largeContents: .bodyTooLarge
+        case harmfulContents: .cloudRefused
+        default: nil
+        }
+    }
+
     func step() throws {
         if options.hasAccountSwitches, random.once(in: 4) { try moveFiles() }
-        if options.hasRestorations, random.once(in: 12) { restoreServer() }
+        if options.hasRestorations, random.once(in: 12) {
+            if backup == nil || random.once(in: 3) { backUpServer() } else { restoreServer() }
+        }
         guard let device = random.pick(devices.filter { $0.engine != nil }) else { return }
         if options.hasAccountSwitches, random.once(in: 4) {
             try manageAccount(device)
@@ -53,7 +68,8 @@ extension Simulation {
 
     private func anyGroup(of device: SimulatedDevice) -> SharingGroupUUID? {
         guard let engine = device.engine else { return nil }
-        if let open = engine.state.openQueue?.sharingGroupUUID { return open }
+        // Mostly a group with queued changes, so that queues have several.
+        if !random.once(in: 3), let open = random.pick(engine.state.openGroups) { return open }
         return random.pick(engine.sharingGroups.map(\.sharingGroupUUID))
     }
 
@@ -92,9 +108,9 @@ extension Simulation {
         var kind = "c"
         if options.hasRefusals {
             switch random.below(36) {
-            case 0..<3: kind = ModelServer.largeContents
-            case 3: kind = ModelServer.harmfulContents
-            case 4..<12: kind = ModelServer.bigContents
+            case 0..<3: kind = Self.largeContents
+            case 3: kind = Self.harmfulContents
+            case 4..<12: kind = Self.bigContents
             default: break
             }
         }
@@ -103,7 +119,7 @@ extension Simulation {
         let location = device.makeLocation(isOwned ? .library : .documents, contents)
         var attributes = SyncAttributes(
             fileUUID: file, sharingGroupUUID: group, mimeType: MIMEType("text/plain"), fileGroupUUID: fileGroup)
-        let replaced = openItem(of: file, device)
+        let replaced = device.openItem(of: file)
         let aside = engine.changesSetAside(of: file)
         // A queued text that is replaced must be specified again. Texts have no date that shows, after a restoration,
         // which of two is newer.
@@ -113,7 +129,7 @@ extension Simulation {
         attributes.appMetaData = text
         guard
             let actions = try? engine.upload(
-                UploadSource(location: location, isOwned: isOwned, size: kind == ModelServer.bigContents ? 9 : 1),
+                UploadSource(location: location, isOwned: isOwned, size: kind == Self.bigContents ? 9 : 1),
                 attributes, at: now)
         else {
             device.storage[location] = nil
@@ -143,11 +159,6 @@ extension Simulation {
         return process == device.process
     }
 
-    private func openItem(of file: FileUUID, _ device: SimulatedDevice) -> UploadItem? {
-        guard let state = device.engine?.state, let open = state.openQueue else { return nil }
-        return state.items(in: open.id).first { $0.fileUUID == file }
-    }
-
     @discardableResult
     func editText(_ file: FileUUID, _ device: SimulatedDevice) throws -> Bool {
         guard !options.hasRestorations, var engine = device.engine, let known = device.files[file] else { return false }
@@ -156,7 +167,7 @@ extension Simulation {
         var attributes = SyncAttributes(
             fileUUID: file, sharingGroupUUID: known.group, mimeType: MIMEType("text/plain"))
         attributes.appMetaData = text
-        let replaced = openItem(of: file, device)
+        let replaced = device.openItem(of: file)
         guard let actions = try? engine.uploadAppMetaData(attributes, at: now) else { return false }
         device.engine = engine
         let before = (device.edits, device.textEdits)
@@ -240,59 +251,6 @@ extension Simulation {
         }
     }
 
-    /// How long the server is closed for a restoration, in seconds: longer than any client waits between two requests
-    /// that rely on the same index. Operators close it before they restore it (docs/operations.md, section 7).
-    private static let restorationSeconds = 5.0
-
-    /// Restores the server from its last backup, or creates a backup.
-    private func restoreServer() {
-        guard let backup, !random.once(in: 3) else {
-            self.backup = server.groups
-            log("server: a backup")
-            return
-        }
-        report.restorations += 1
-        closedUntil = time + Self.restorationSeconds
-        for device in devices { forgetLost(device, backup) }
-        server.restore(backup)
-        log("server: restored")
-    }
-
-    /// Versions that a device saw after the backup no longer prove that it knows the server's versions. Of the changes
-    /// committed since, only the last contents of a file that some device still has must be restored.
-    private func forgetLost(_ device: SimulatedDevice, _ backup: [SharingGroupUUID: ModelGroup]) {
-        for (id, then) in backup {
-            guard let now = server.groups[id] else { continue }
-            for (file, changes) in now.history {
-                let kept = then.history[file]?.count ?? 0
-                let version = then.files[file]?.version
-                device.seenVersions = device.seenVersions.filter {
-                    $0.file != file || $0.version <= version ?? FileVersion(-1)
-                }
-                if let version, device.store.state.directory[file]?.fileVersion ?? FileVersion(-1) >= version {
-                    device.seenVersions.insert(.init(file: file, version: version))
-                }
-                if let text = then.files[file]?.text { device.seenTexts.insert(text.contents) }
-                let lost = changes.dropFirst(kept)
-                guard !lost.isEmpty else { continue }
-                let last = now.files[file]
-                let isPending = devices.contains { $0.store.state.items.contains(at: .file(file)) }
-                for change in lost {
-                    if let contents = change.contents {
-                        let isHeld = devices.contains { $0.files[file]?.contents == contents }
-                        device.edits[contents]?.mayBeRepeated = true
-                        if isPending || !isHeld || last?.isDeleted == true || last?.contents != contents {
-                            device.edits[contents]?.isExcused = true
-                        }
-                    }
-                    // A text has no date: the changes on two sides may have the same version.
-                    if let text = change.text?.contents { device.textEdits[text]?.isExcused = true }
-                }
-            }
-            for (contents, edit) in device.edits where edit.group == id { device.edits[contents]?.mayBeRepeated = true }
-        }
-    }
-
     func delete(_ files: [FileUUID], _ device: SimulatedDevice) throws {
         guard var engine = device.engine else { return }
         guard let actions = try? engine.delete(files, at: now) else { return }
@@ -362,8 +320,8 @@ extension Simulation {
         case 11, 12: if let user = random.pick(server.users.sorted()) { server.revokedUsers.insert(user) }
         case 13:
             server.revokedUsers = []
-            server.fullUsers = []
-        case 14: if let user = random.pick(server.users.sorted()) { server.fullUsers.insert(user) }
+            server.room = [:]
+        case 14: if let user = random.pick(server.users.sorted()) { server.room[user] = 1 }
         case 15:
             // Another member removes a member, or adds one again.
             guard options.hasDepartures, let user = random.pick(server.users.sorted()) else { return }

@@ -13,8 +13,12 @@ extension Simulation {
             maximumBatchBytes: device.index % 3 == 2 ? nil : 0, makeCommitID: { source.make() })
         configuration.userID = device.isBound ? device.caller.user : nil
         configuration.reuploadsForOthers = device.index % 3 == 1
-        var engine = SyncStateMachine(state: try device.store.load(), configuration: configuration)
-        if try !device.store.isConsistent() { violation("device \(device.index): SQLite and memory disagree") }
+        if let limits = server.smallFileLimits, (device.index + device.process) % 3 > 0 {
+            configuration.smallFiles = .limits(limits)
+        }
+        let state = try device.store.load()
+        if state != device.store.state { violation("device \(device.index): SQLite and memory disagree") }
+        var engine = SyncStateMachine(state: state, configuration: configuration)
         let actions = engine.launch(at: now)
         device.engine = engine
         device.cancelled = []
@@ -128,6 +132,7 @@ extension Simulation {
             }
         case .report(let event): note(event, device)
         case .reportError(let error): note(error, device)
+        case .syncFailed: break
         case .reportSharingGroups(_, _, let deleted):
             for group in deleted { leave(group.sharingGroupUUID, device) }
         }
@@ -179,6 +184,12 @@ extension Simulation {
         if case .uploadFile(let upload) = request {
             contents = device.storage[upload.source]
             if contents == nil { violation("device \(device.index) uploads a file that does not exist") }
+        }
+        if case .uploadSmallFiles(let uploads) = request {
+            let texts = uploads.compactMap { device.storage[$0.source] }
+            contents = texts.joined(separator: String(ModelServer.separator))
+            if texts.count < uploads.count { violation("device \(device.index) uploads files that do not exist") }
+            report.requestsWithSmallFiles += 1
         }
         guard !offline.contains(device.index) else {
             queue.plan(
@@ -301,12 +312,70 @@ extension Simulation {
     }
 }
 
+// A server that loses its latest changes.
+extension Simulation {
+    /// How long the server is closed for a restoration, in seconds: longer than any client waits between two requests
+    /// that rely on the same index. Operators close it before they restore it (docs/operations.md, section 7).
+    private static let restorationSeconds = 5.0
+
+    func backUpServer() {
+        backup = server.groups
+        log("server: a backup")
+    }
+
+    /// Restores the server from its last backup, if any.
+    func restoreServer() {
+        guard let backup else { return }
+        report.restorations += 1
+        closedUntil = time + Self.restorationSeconds
+        for device in devices { forgetLost(device, backup) }
+        server.restore(backup)
+        log("server: restored")
+    }
+
+    /// Versions that a device saw after the backup no longer prove that it knows the server's versions. Of the changes
+    /// committed since, only the last contents of a file that some device still has must be restored.
+    private func forgetLost(_ device: SimulatedDevice, _ backup: [SharingGroupUUID: ModelGroup]) {
+        for (id, then) in backup {
+            guard let now = server.groups[id] else { continue }
+            for (file, changes) in now.history {
+                let kept = then.history[file]?.count ?? 0
+                let version = then.files[file]?.version
+                device.seenVersions = device.seenVersions.filter {
+                    $0.file != file || $0.version <= version ?? FileVersion(-1)
+                }
+                if let version, device.store.state.directory[file]?.fileVersion ?? FileVersion(-1) >= version {
+                    device.seenVersions.insert(.init(file: file, version: version))
+                }
+                if let text = then.files[file]?.text { device.seenTexts.insert(text.contents) }
+                let lost = changes.dropFirst(kept)
+                guard !lost.isEmpty else { continue }
+                let last = now.files[file]
+                let isPending = devices.contains { $0.store.state.items.contains(at: .file(file)) }
+                for change in lost {
+                    if let contents = change.contents {
+                        let isHeld = devices.contains { $0.files[file]?.contents == contents }
+                        device.edits[contents]?.mayBeRepeated = true
+                        if isPending || !isHeld || last?.isDeleted == true || last?.contents != contents {
+                            device.edits[contents]?.isExcused = true
+                        }
+                    }
+                    // A text has no date: the changes on two sides may have the same version.
+                    if let text = change.text?.contents { device.textEdits[text]?.isExcused = true }
+                }
+            }
+            for (contents, edit) in device.edits where edit.group == id { device.edits[contents]?.mayBeRepeated = true }
+        }
+    }
+}
+
 extension ServerRequest {
     /// The group, if the request is a commit, or may be the last of a batch.
     var committedGroup: SharingGroupUUID? {
         switch self {
         case .doneUploads(let commit): commit.sharingGroupUUID
         case .uploadFile(let upload): upload.batch == nil ? nil : upload.sharingGroupUUID
+        case .uploadSmallFiles(let uploads): uploads.first { $0.batch != nil }?.sharingGroupUUID
         case .uploadAppMetaData(_, _, _, let group, let batch), .uploadDeletion(_, _, _, let group, let batch):
             batch == nil ? nil : group
         default: nil

@@ -73,6 +73,10 @@ public final class Simulation {
         self.logs = logs
         random = SplitMix64(seed: seed)
         server = ModelServer(capabilities: options.hasExtensions ? .all : .none)
+        server.refusalOfContents = { _, contents, _ in Self.refusal(of: contents) }
+        if options.hasExtensions {
+            server.smallFileLimits = SmallFileLimits(maximumFiles: 3, maximumFileBytes: 8, maximumBodyBytes: 1 << 20)
+        }
         report = SimulationReport(seed: seed)
         remainingSteps = options.steps
         commitIDs = CommitIDSource()
@@ -278,6 +282,8 @@ public struct SimulationReport: Sendable {
     public internal(set) var deaths = 0
     /// The number of syncs that restarted because of a stale master version.
     public internal(set) var staleReplies = 0
+    /// The number of requests with several small files.
+    public internal(set) var requestsWithSmallFiles = 0
     /// The number of files that were delivered as out of reach.
     public internal(set) var gone = 0
     /// The number of changes that were set aside because the server does not accept them.

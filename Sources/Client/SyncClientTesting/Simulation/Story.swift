@@ -3,7 +3,8 @@ internal import SyncProtocol
 
 /// The answers of all apps of a story to conflicts.
 struct StoryAnswers {
-    var content: ContentDownloadResolution
+    /// Nil: the apps postpone their answers.
+    var content: ContentDownloadResolution?
     var deletion: DownloadDeletionResolution
 }
 
@@ -152,6 +153,17 @@ final class Story {
         for _ in 0..<count { try syncAll() }
         simulation.offline = []
     }
+
+    func backUpServer() { simulation.backUpServer() }
+
+    /// Restores the server from its last backup, and waits until it is open again.
+    func restoreServer() {
+        simulation.restoreServer()
+        simulation.time = simulation.closedUntil
+    }
+
+    /// Changes the apps' answers to the conflicts that follow.
+    func answer(_ answers: StoryAnswers) { simulation.answers = answers }
 
     /// Lets all devices settle, and performs the usual checks.
     /// - Returns: The rules that were broken, as sentences.

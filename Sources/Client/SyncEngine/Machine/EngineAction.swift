@@ -32,6 +32,8 @@ package enum EngineAction: Sendable {
     case report(SyncEvent)
     /// Report an error to the app.
     case reportError(SyncError)
+    /// The sync of a group has failed, and its delayed requests with it; a sync of another group follows.
+    case syncFailed(SharingGroupUUID, SyncError)
     /// Inform the app about groups that others created, changed or ended.
     case reportSharingGroups(created: [SharingGroup], updated: [SharingGroup], deleted: [SharingGroup])
 }

@@ -49,6 +49,10 @@ package struct FileReupload: Sendable, Equatable {
 package enum ServerRequest: Sendable, Equatable {
     case index(IndexRequestParameters)
     case uploadFile(FileUpload)
+    /// Several small files of one group in one request.
+    case uploadSmallFiles([FileUpload])
+    /// Asks what such a request may contain.
+    case askForSmallFiles
     case uploadAppMetaData(
         FileUUID, AppMetaData, masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID,
         batch: UploadBatch? = nil)
@@ -107,6 +111,10 @@ package enum ServerReply: Sendable {
     case index(IndexResponse)
     /// A file is staged, with the server's dates.
     case fileStaged(creationDate: WireDate, updateDate: WireDate)
+    /// The results of the files of one request, in their order, as if each had been sent by itself.
+    case several([ServerReply])
+    /// The limits of a request with small files; nil if the server does not accept such requests.
+    case smallFiles(SmallFileLimits?)
     /// A text or a deletion is staged; staged changes are discarded; the group is created, or left.
     case done
     case uploads([FileInfo])

@@ -134,10 +134,9 @@ extension SyncStateMachine {
             let mimeType = state.directory[download.fileUUID]?.mimeType ?? download.mimeType
         else { return nil }
         self.now = now
-        var queue = UploadQueue(id: state.nextQueueID(), createdAt: now)
+        var queue = UploadQueue(id: state.nextQueueID(), sharingGroupUUID: runGroup, createdAt: now)
         queue.state = .closed
         queue.closedSequence = state.nextClosedSequence
-        queue.sharingGroupUUID = runGroup
         var item = UploadItem(
             id: state.nextItemID(), queueID: queue.id, kind: .file, sharingGroupUUID: runGroup,
             fileUUID: download.fileUUID)

@@ -5,14 +5,14 @@ extension SyncStateMachine {
     /// Requests a sync. With a group, closes its queue, even while a sync is active.
     ///
     /// While a stop is pending, nothing happens.
-    /// - Throws: `sharingGroupUUIDInconsistent` if the open queue is for another group; `unknownSharingGroup`;
-    ///   `notAMember`.
+    /// - Throws: `unknownSharingGroup`; `notAMember`.
     package mutating func sync(_ request: SyncRequest, at now: WireDate) throws(SyncError) -> [EngineAction] {
         self.now = now
         guard !isStopping else { return [] }
         if let group = request.sharingGroupUUID {
             try close(group, pushNotificationMessage: request.pushNotificationMessage)
             heldQueues = heldQueues.filter { state.queues[$0.key]?.sharingGroupUUID != group }
+            failedGroups.remove(group)
         }
         if let blockingError {
             reportError(blockingError)
@@ -54,11 +54,14 @@ extension SyncStateMachine {
     }
 
     /// Continues with the oldest closed queue that can be sent, if no sync is active: after a launch, or when the
-    /// network returns. The open queue stays open.
+    /// network returns. Open queues stay open.
     package mutating func resumePendingUploads(at now: WireDate) -> [EngineAction] {
         self.now = now
         planReuploads()
-        if run == nil { heldQueues = [:] }
+        if run == nil {
+            heldQueues = [:]
+            failedGroups = []
+        }
         guard run == nil, blockingError == nil else { return [] }
         if let queue = nextQueue() {
             begin(SyncRequest(sharingGroupUUID: queue.sharingGroupUUID))
@@ -82,26 +85,17 @@ extension SyncStateMachine {
     private mutating func close(
         _ group: SharingGroupUUID, pushNotificationMessage: String?
     ) throws(SyncError) {
-        guard var queue = state.openQueue else { return }
-        guard state.items.contains(at: .queue(queue.id)) else {
+        guard var queue = state.openQueue(of: group) else {
             guard let entry = state.groups[group] else {
                 throw SyncError(.unknownSharingGroup, sharingGroupUUID: group)
             }
             guard !entry.removedFromGroup else { throw SyncError(.notAMember, sharingGroupUUID: group) }
             return
         }
-        guard queue.sharingGroupUUID == group else {
-            throw SyncError(.sharingGroupUUIDInconsistent, sharingGroupUUID: group)
-        }
         queue.state = .closed
         queue.closedSequence = state.nextClosedSequence
         queue.pushNotificationMessage = pushNotificationMessage
         state.queues.put(queue)
-        openQueue()
-    }
-
-    mutating func openQueue() {
-        state.queues.put(UploadQueue(id: state.nextQueueID(), createdAt: now))
     }
 
     mutating func begin(_ request: SyncRequest) {
@@ -174,7 +168,7 @@ extension SyncStateMachine {
         report(.syncDone)
         if !delayedRequests.isEmpty {
             begin(delayedRequests.removeFirst())
-        } else if let next = nextQueue(except: isDeferred ? group : nil) {
+        } else if let next = nextQueue(except: failedGroups.union(isDeferred ? group.map { [$0] } ?? [] : [])) {
             begin(SyncRequest(sharingGroupUUID: next.sharingGroupUUID))
         } else {
             continueAccountSwitch(after: group)
@@ -189,8 +183,10 @@ extension SyncStateMachine {
             note(error, onChangesOf: group)
         }
         repairInFlight()
+        let failedGroup = isStopping ? nil : run?.group
         run = nil
         isStopping = false
+        let delayed = delayedRequests
         delayedRequests = []
         groupsToReupload = []
         if error.code == .serverDown { report(.serverDown(message: error.message ?? "")) }
@@ -199,6 +195,22 @@ extension SyncStateMachine {
         default: break
         }
         reportError(error)
+        if let failedGroup, error.isAboutOneGroup { continueWithOthers(failedGroup, error, delayed) }
+    }
+
+    /// Continues with other groups after the sync of one has failed: their delayed requests, or their closed queues.
+    private mutating func continueWithOthers(
+        _ failed: SharingGroupUUID, _ error: SyncError, _ delayed: [SyncRequest]
+    ) {
+        failedGroups.insert(failed)
+        let others = delayed.filter { $0.sharingGroupUUID != failed }
+        guard
+            let next = others.first
+                ?? nextQueue(except: failedGroups).map({ .init(sharingGroupUUID: $0.sharingGroupUUID) })
+        else { return }
+        actions.append(.syncFailed(failed, error))
+        delayedRequests = Array(others.dropFirst())
+        begin(next)
     }
 
     mutating func fail(_ failure: RequestFailure) {
@@ -294,6 +306,7 @@ extension SyncStateMachine {
         case .committing(let queue), .replayingCommit(let queue): receiveCommit(reply, queue)
         case .replayingBatch(let item): receiveReplayedMember(reply, item)
         case .askingForServerMove: receiveServerMove(reply)
+        case .askingForSmallFiles(let queue): receiveSmallFileLimits(reply, queue)
         case .starting, .downloading, .reuploading, .uploading, .resolvingContent, .resolvingDeletions, .delivering,
             .askingForContents, .waiting:
             break

@@ -33,8 +33,10 @@ extension SyncStateMachine {
         }
         let names = Set(listed.filter { !$0.deleted }.map(\.sharingGroupUUID))
         var deleted: [SharingGroup] = []
-        for entry in state.groups.inOrder
-        where !entry.removedFromGroup && !entry.creationPending && !names.contains(entry.sharingGroupUUID) {
+        let lost = state.groups.rows { entry in
+            !entry.removedFromGroup && !entry.creationPending && !names.contains(entry.sharingGroupUUID)
+        }
+        for entry in lost {
             if loseGroup(entry.sharingGroupUUID) { deleted.append(entry.sharingGroup) }
         }
         guard !(created.isEmpty && updated.isEmpty && deleted.isEmpty) else { return }
@@ -56,6 +58,7 @@ extension SyncStateMachine {
         entry.syncNeeded = true
         entry.restoreMark = info.restoreMark
         state.groups.put(entry)
+        failedGroups.remove(info.sharingGroupUUID)
         reviveQueues(of: info.sharingGroupUUID)
         return entry.sharingGroup
     }
@@ -124,7 +127,6 @@ extension SyncStateMachine {
                 died = true
             }
         }
-        if state.openQueue == nil { openQueue() }
         // The uploads that would have undeleted them are dead.
         for file in state.directory.rows(where: {
             $0.sharingGroupUUID == group && $0.deletedOnServer && !$0.deletedLocally
@@ -165,7 +167,7 @@ extension SyncStateMachine {
         if item.ownsFile, let source = item.source { actions.append(.removeFile(source)) }
     }
 
-    /// Removes items that the app abandoned, and closed queues that become empty.
+    /// Removes items that the app abandoned, and queues that become empty.
     mutating func dropItems(_ items: [UploadItem]) {
         for item in items {
             if item.status == .uploaded || item.status == .uploading { verifiedGroups.remove(item.sharingGroupUUID) }
@@ -175,11 +177,6 @@ extension SyncStateMachine {
     }
 
     mutating func removeIfEmpty(_ queue: RowID<UploadQueue>) {
-        guard !state.items.contains(at: .queue(queue)) else { return }
-        if state.queues[queue]?.state == .open {
-            state.queues.update(queue) { $0.sharingGroupUUID = nil }
-        } else {
-            state.queues[queue] = nil
-        }
+        if !state.items.contains(at: .queue(queue)) { state.queues[queue] = nil }
     }
 }

@@ -103,7 +103,6 @@ extension SyncStateMachine {
             state.account[AccountState.only] = nil
         }
         verifiedGroups = []
-        openQueue()
         return takeActions()
     }
 
@@ -124,7 +123,6 @@ extension SyncStateMachine {
             state.reuploads[file.key] = nil
         }
         state.groups[group] = nil
-        if state.openQueue == nil { openQueue() }
         return takeActions()
     }
 }

@@ -25,8 +25,9 @@ extension SyncStateMachine {
     /// Queues a new file, or the next version of one. Replaces changes to the file that are queued and not yet closed,
     /// or that were set aside.
     /// - Throws: `noMimeType`, `mimeTypeOfFileChanged`, `fileGroupUUIDChanged`, `fileAlreadyDeleted`,
-    ///   `fileQueuedForDeletion`, `fileIsGone`, `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`,
-    ///   `permissionDenied`, `openQueueNotEmpty` if the user is about to leave the group.
+    ///   `fileQueuedForDeletion`, `fileIsGone`, `sharingGroupUUIDInconsistent` if the file belongs to another group,
+    ///   `unknownSharingGroup`, `notAMember`, `permissionDenied`, `openQueueNotEmpty` if the user is about to leave the
+    ///   group.
     package mutating func upload(
         _ source: UploadSource, _ attributes: SyncAttributes, at now: WireDate
     ) throws(SyncError) -> [EngineAction] {
@@ -70,7 +71,7 @@ extension SyncStateMachine {
         guard attributes.mimeType != nil else { throw SyncError(.noMimeType, fileUUID: file) }
         guard let entry = state.directory[file] else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
         try checkContent(attributes)
-        let closedItems = state.pendingItems(of: file).filter { $0.queueID != state.openQueue?.id }
+        let closedItems = state.pendingItems(of: file).filter { !isOpen($0) }
         let comesFirst = !closedItems.contains { $0.kind == .file }
         guard !comesFirst || entry.fileVersion != nil else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
         guard !comesFirst || !entry.deletedOnServer else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
@@ -111,10 +112,10 @@ extension SyncStateMachine {
     }
 
     private mutating func delete(_ file: FileUUID) {
-        guard let entry = state.directory[file], let open = state.openQueue else { return }
+        guard let entry = state.directory[file] else { return }
         // Changes that cannot be sent would block the deletion.
         let dropped = state.pendingItems(of: file).filter { item in
-            guard item.queueID != open.id else { return true }
+            guard !isOpen(item) else { return true }
             let cannotBeSent = entry.goneReason != nil || item.lastError?.isAboutStorage == true
             return item.isContent && cannotBeSent && mayBeWithdrawn(item)
         }
@@ -133,7 +134,7 @@ extension SyncStateMachine {
 
     /// Queues the creation of a sharing group, whose admin the user becomes. The group is visible locally at once, and
     /// files for it may be queued after its creation.
-    /// - Throws: `sharingGroupExists`, `openQueueNotEmpty`, `permissionDenied` for users without storage.
+    /// - Throws: `sharingGroupExists`, `permissionDenied` for users without storage.
     package mutating func createSharingGroup(
         _ group: SharingGroupUUID, name: String?, at now: WireDate
     ) throws(SyncError) -> [EngineAction] {
@@ -142,7 +143,6 @@ extension SyncStateMachine {
             throw SyncError(.permissionDenied, sharingGroupUUID: group)
         }
         guard state.groups[group] == nil else { throw SyncError(.sharingGroupExists, sharingGroupUUID: group) }
-        try checkOpenQueueIsEmpty(for: group)
         var entry = SharingEntry(sharingGroupUUID: group, name: name, permission: .admin)
         entry.creationPending = true
         state.groups.put(entry)
@@ -153,8 +153,7 @@ extension SyncStateMachine {
     }
 
     /// Queues a new name for a group. Replaces a name that is queued and not yet closed.
-    /// - Throws: `unknownSharingGroup`, `notAMember`, `permissionDenied` unless the user is admin,
-    ///   `sharingGroupUUIDInconsistent`, `openQueueNotEmpty`.
+    /// - Throws: `unknownSharingGroup`, `notAMember`, `permissionDenied` unless the user is admin, `openQueueNotEmpty`.
     package mutating func updateSharingGroup(
         _ group: SharingGroupUUID, newName: String, at now: WireDate
     ) throws(SyncError) -> [EngineAction] {
@@ -163,7 +162,7 @@ extension SyncStateMachine {
         guard state.groups[group]?.permission == .admin else {
             throw SyncError(.permissionDenied, sharingGroupUUID: group)
         }
-        if let open = state.openQueue {
+        if let open = state.openQueue(of: group) {
             for item in state.items(in: open.id) where item.kind == .groupUpdate { removeItem(item) }
         }
         let refused = state.items.rows { $0.kind == .groupUpdate && $0.sharingGroupUUID == group }.filter {
@@ -177,7 +176,8 @@ extension SyncStateMachine {
     }
 
     /// Queues the user's departure from a group. Must be followed by a sync of the group.
-    /// - Throws: `unknownSharingGroup`, `notAMember`, even if the user is only about to leave, `openQueueNotEmpty`.
+    /// - Throws: `unknownSharingGroup`, `notAMember`, even if the user is only about to leave, `openQueueNotEmpty` if
+    ///   changes to the group are queued.
     package mutating func removeFromSharingGroup(
         _ group: SharingGroupUUID, at now: WireDate
     ) throws(SyncError) -> [EngineAction] {
@@ -188,18 +188,16 @@ extension SyncStateMachine {
         guard !entry.removedFromGroup, !state.isBeingLeft(group) else {
             throw SyncError(.notAMember, sharingGroupUUID: group)
         }
-        try checkOpenQueueIsEmpty(for: group)
+        guard state.openQueue(of: group) == nil else {
+            throw SyncError(.openQueueNotEmpty, sharingGroupUUID: group)
+        }
         state.items.put(addItem(.groupRemoveUser, group, nil))
         return takeActions()
     }
 
     // MARK: Rules
 
-    /// The group of the open queue; nil if nothing is queued in it.
-    package var openGroup: SharingGroupUUID? {
-        guard let open = state.openQueue, state.items.contains(at: .queue(open.id)) else { return nil }
-        return open.sharingGroupUUID
-    }
+    private func isOpen(_ item: UploadItem) -> Bool { state.queues[item.queueID]?.state == .open }
 
     private func hasDeletion(_ file: FileUUID) -> Bool {
         state.pendingItems(of: file).contains { $0.kind == .deletion }
@@ -236,38 +234,34 @@ extension SyncStateMachine {
         }
         guard !entry.removedFromGroup else { throw SyncError(.notAMember, sharingGroupUUID: group) }
         guard !state.isBeingLeft(group) else { throw SyncError(.openQueueNotEmpty, sharingGroupUUID: group) }
-        if let other = state.openQueue?.sharingGroupUUID, other != group {
-            throw SyncError(.sharingGroupUUIDInconsistent, sharingGroupUUID: group)
-        }
-    }
-
-    private func checkOpenQueueIsEmpty(for group: SharingGroupUUID) throws(SyncError) {
-        guard let open = state.openQueue, !state.items.contains(at: .queue(open.id)) else {
-            throw SyncError(.openQueueNotEmpty, sharingGroupUUID: group)
-        }
     }
 
     private mutating func replaceContent(of attributes: SyncAttributes, kind: UploadItem.Kind) -> UploadItem {
         var bringsBack = false
-        if let open = state.openQueue {
-            for item in state.items.rows(at: .file(attributes.fileUUID)) where item.queueID == open.id {
-                bringsBack = bringsBack || item.uploadUndeletion
-                removeItem(item)
-            }
+        for item in state.items.rows(at: .file(attributes.fileUUID)) where isOpen(item) {
+            bringsBack = bringsBack || item.uploadUndeletion
+            removeItem(item)
         }
         var item = addItem(kind, attributes.sharingGroupUUID, attributes.fileUUID)
         item.uploadUndeletion = bringsBack
         return item
     }
 
-    /// Creates an item for the open queue, which thereby belongs to the item's group. The caller stores the item.
+    /// Creates an item for the open queue of its group. The caller stores the item.
     private mutating func addItem(
         _ kind: UploadItem.Kind, _ group: SharingGroupUUID, _ file: FileUUID?
     ) -> UploadItem {
-        guard let open = state.openQueue else { preconditionFailure("an engine is launched before it is used") }
-        state.queues.update(open.key) { $0.sharingGroupUUID = group }
-        return UploadItem(
-            id: state.nextItemID(), queueID: open.id, kind: kind, sharingGroupUUID: group, fileUUID: file)
+        UploadItem(
+            id: state.nextItemID(), queueID: openedQueue(of: group), kind: kind, sharingGroupUUID: group, fileUUID: file
+        )
+    }
+
+    /// The open queue of a group, opened if there is none. The caller adds an item to it.
+    private mutating func openedQueue(of group: SharingGroupUUID) -> RowID<UploadQueue> {
+        if let open = state.openQueue(of: group) { return open.id }
+        let queue = UploadQueue(id: state.nextQueueID(), sharingGroupUUID: group, createdAt: now)
+        state.queues.put(queue)
+        return queue.id
     }
 }
 
@@ -282,7 +276,7 @@ extension SyncStateMachine {
     ) throws(SyncError) -> [EngineAction] {
         self.now = now
         let items = changesSetAside(of: file)
-        guard let entry = state.directory[file], let open = state.openQueue,
+        guard let entry = state.directory[file],
             var item = items.last(where: { $0.kind == .file }) ?? items.last
         else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
         try checkContent(entry.attributes)
@@ -294,7 +288,7 @@ extension SyncStateMachine {
             item.fileSize = source.size
             item.fileModified = source.modified
         }
-        let queued = pending.first { $0.queueID == open.id }
+        let queued = pending.first(where: isOpen)
         let texts = items.compactMap(\.appMetaData) + pending.compactMap(\.appMetaData)
         if var queued, queued.kind == .file || item.kind == .appMetaData {
             // Later changes are newer; only their text may be missing.
@@ -308,8 +302,7 @@ extension SyncStateMachine {
         item.appMetaData = texts.last
         // The file is kept, since the new item owns it.
         state.items[item.key] = nil
-        state.items.put(item.requeued(as: state.nextItemID(), in: open.id))
-        state.queues.update(open.key) { $0.sharingGroupUUID = item.sharingGroupUUID }
+        state.items.put(item.requeued(as: state.nextItemID(), in: openedQueue(of: item.sharingGroupUUID)))
         removeIfEmpty(item.queueID)
         return takeActions()
     }
@@ -348,7 +341,7 @@ extension SyncStateMachine {
         return queue.commitID == nil || queue.batchUUID != nil
     }
 
-    /// Drops changes, and cancels their transfers. Their staged versions on the server are discarded before the next
+    /// Drops changes, and cancels their transfers, unless these contain other files as well. Their staged versions on the server are discarded before the next
     /// commit.
     mutating func abandon(_ items: [UploadItem]) {
         for item in items {
@@ -357,7 +350,10 @@ extension SyncStateMachine {
             }
             if let queue = state.queues[item.queueID], queue.batchUUID != nil {
                 let isUnderWay = run?.transfers.values.contains { transfer in
-                    if case .upload(_, queue.id) = transfer { true } else { false }
+                    switch transfer {
+                    case .upload(_, queue.id), .uploads(_, queue.id): true
+                    default: false
+                    }
                 }
                 if isUnderWay == true {
                     // The other changes are sent without it, once the transfers in progress have ended.

@@ -163,10 +163,9 @@ extension SyncStateMachine {
         }
         if let known { return known.id }
         if state.items(in: origin.id).count == 1 { return origin.id }
-        var queue = UploadQueue(id: state.nextQueueID(), createdAt: now)
+        var queue = UploadQueue(id: state.nextQueueID(), sharingGroupUUID: item.sharingGroupUUID, createdAt: now)
         queue.state = .closed
         queue.closedSequence = origin.closedSequence
-        queue.sharingGroupUUID = item.sharingGroupUUID
         state.queues.put(queue)
         return queue.id
     }
@@ -321,10 +320,9 @@ extension SyncStateMachine {
 
     /// Moves an item to a separate dead queue.
     private mutating func bury(_ item: UploadItem, _ error: SyncError) {
-        var queue = UploadQueue(id: state.nextQueueID(), createdAt: now)
+        var queue = UploadQueue(id: state.nextQueueID(), sharingGroupUUID: item.sharingGroupUUID, createdAt: now)
         queue.state = .dead
         queue.closedSequence = state.nextClosedSequence
-        queue.sharingGroupUUID = item.sharingGroupUUID
         state.queues.put(queue)
         state.items.update(item.key) {
             $0.queueID = queue.id

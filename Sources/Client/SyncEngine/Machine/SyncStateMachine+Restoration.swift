@@ -242,10 +242,9 @@ extension SyncStateMachine {
         {
             return id
         }
-        var queue = UploadQueue(id: state.nextQueueID(), createdAt: now)
+        var queue = UploadQueue(id: state.nextQueueID(), sharingGroupUUID: group, createdAt: now)
         queue.state = .closed
         queue.closedSequence = state.nextClosedSequence
-        queue.sharingGroupUUID = group
         state.queues.put(queue)
         run?.suppliedQueue = queue.id
         return queue.id

@@ -3,6 +3,8 @@ package import SyncProtocol
 /// A request that runs concurrently with others of its kind.
 enum Transfer: Sendable {
     case upload(RowID<UploadItem>, of: RowID<UploadQueue>)
+    /// Small files in one request.
+    case uploads([RowID<UploadItem>], of: RowID<UploadQueue>)
     case download(RowID<DownloadItem>)
     case reupload(FileUUID)
 }
@@ -60,6 +62,7 @@ extension SyncStateMachine {
         }
         switch transfer {
         case .upload(let item, let queue): receiveUpload(reply, item, of: queue)
+        case .uploads(let items, let queue): receiveUploads(reply, items, of: queue)
         case .download(let item): receiveDownload(reply, item)
         case .reupload(let file): receiveReupload(reply, file)
         }

@@ -56,10 +56,11 @@ extension SyncStateMachine {
     }
 
     /// The oldest closed queue that can be sent, of one group or of any.
-    func nextQueue(of group: SharingGroupUUID? = nil, except other: SharingGroupUUID? = nil) -> UploadQueue? {
+    func nextQueue(of group: SharingGroupUUID? = nil, except others: Set<SharingGroupUUID> = []) -> UploadQueue? {
         var parked: [SharingGroupUUID: Set<RowID<UploadQueue>>] = [:]
         return state.closedQueues(of: group).first { queue in
-            guard let group = queue.sharingGroupUUID, group != other else { return false }
+            let group = queue.sharingGroupUUID
+            guard !others.contains(group) else { return false }
             if parked[group] == nil { parked[group] = parkedQueues(of: group) }
             return parked[group]?.contains(queue.id) == false
         }
@@ -101,10 +102,9 @@ extension SyncStateMachine {
                 guard queue.commitVersion != state.groups[runGroup]?.masterVersion else { continue }
                 forgetCommit(of: queue.id)
             }
-            var separate = UploadQueue(id: state.nextQueueID(), createdAt: now)
+            var separate = UploadQueue(id: state.nextQueueID(), sharingGroupUUID: runGroup, createdAt: now)
             separate.state = .closed
             separate.closedSequence = queue.closedSequence
-            separate.sharingGroupUUID = runGroup
             state.queues.put(separate)
             for item in waiting {
                 state.items.update(item.key) {
@@ -142,10 +142,14 @@ extension SyncStateMachine {
             if isLineFree { send(.getUploads(runGroup), .listingStaged(queue)) }
             return
         }
+        if asksForSmallFiles(of: queue) { return }
         var last: RowID<UploadItem>?
         while mayTransfer, let item = state.items.first(at: .waiting(queue), after: last) {
             last = item.id
-            if !waitsForRefusedStorage(item) { stage(item) }
+            if waitsForRefusedStorage(item) { continue }
+            let together = itemsSentTogether(from: item, in: queue)
+            last = together.last?.id
+            if together.count == 1 { stage(item) } else { stageTogether(together) }
         }
         if !endsTransfers(), isLineFree { commit(queue) }
     }
@@ -160,11 +164,20 @@ extension SyncStateMachine {
 
     /// Sends the request that stages an item, if a request is needed.
     private mutating func stage(_ item: UploadItem) {
+        guard let (staged, request) = prepare(item) else { return }
+        state.items.put(staged)
+        noteLastOfBatch(item.queueID)
+        transfer(.upload(item.id, of: item.queueID), request)
+    }
+
+    /// Decides how to stage an item.
+    /// - Returns: The item while it is being sent, with the request; nil if no request is needed.
+    mutating func prepare(_ item: UploadItem) -> (staged: UploadItem, request: ServerRequest)? {
         guard let file = item.fileUUID, let entry = state.directory[file], let queue = state.queues[item.queueID],
             let group = state.groups[runGroup]
         else {
             if item.kind == .groupUpdate { state.items.update(item.key) { $0.status = .delayed } }
-            return
+            return nil
         }
         var staged = item
         staged.status = .uploading
@@ -176,7 +189,7 @@ extension SyncStateMachine {
             guard entry.fileVersion != nil, !entry.deletedOnServer else {
                 // The upload that would have created the file, or undeleted it, was refused, withdrawn or dropped.
                 setAside(item, SyncError(.couldNotFindFileUUID))
-                return
+                return nil
             }
         case .deletion:
             guard entry.fileVersion != nil else {
@@ -188,14 +201,11 @@ extension SyncStateMachine {
                 }
                 breakBatch(of: item)
                 dropItems([item])
-                return
+                return nil
             }
-        case .groupCreate, .groupUpdate, .groupRemoveUser: return
+        case .groupCreate, .groupUpdate, .groupRemoveUser: return nil
         }
-        guard let request = stagingRequest(staged, in: queue, from: group.masterVersion) else { return }
-        state.items.put(staged)
-        noteLastOfBatch(queue.id)
-        transfer(.upload(item.id, of: item.queueID), request)
+        return stagingRequest(staged, in: queue, from: group.masterVersion).map { (staged, $0) }
     }
 
     /// The request that stages an item with the versions assigned to it.
@@ -236,10 +246,15 @@ extension SyncStateMachine {
     }
 
     mutating func receiveUpload(_ reply: ServerReply, _ id: RowID<UploadItem>, of queue: RowID<UploadQueue>) {
+        noteUpload(reply, id, of: queue)
+        continueUploads(of: queue)
+    }
+
+    /// Records the result of staging an item.
+    mutating func noteUpload(_ reply: ServerReply, _ id: RowID<UploadItem>, of queue: RowID<UploadQueue>) {
         guard let item = state.items[id], let file = item.fileUUID, let entry = state.directory[file] else {
             // Withdrawn meanwhile. If it completed its batch, the index shows that it was still committed.
             if case .batchCommitted(let version, _, _) = reply { endTransfers(.takeBatchOver(queue, version)) }
-            continueUploads(of: queue)
             return
         }
         switch reply {
@@ -264,7 +279,6 @@ extension SyncStateMachine {
         default:
             endTransfers(.fail(SyncError(.inconsistentServer, fileUUID: file, sharingGroupUUID: runGroup)))
         }
-        continueUploads(of: queue)
     }
 
     /// If the item belongs to a batch, sends the other items without a batch: a batch must be complete.

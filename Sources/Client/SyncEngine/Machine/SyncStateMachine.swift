@@ -22,6 +22,8 @@ package struct SyncStateMachine: Sendable {
         package var maximumTransfers: Int
         /// The maximum total size in bytes of the files of a queue that is sent as a batch; nil disables batches.
         package var maximumBatchBytes: Int64?
+        /// Whether the server accepts many small files in one request.
+        package var smallFiles = SmallFileSupport.absent
         /// Generates a new id for each commit.
         package var makeCommitID: @Sendable () -> CommitID
 
@@ -57,6 +59,9 @@ package struct SyncStateMachine: Sendable {
     /// Closed queues that a storage does not accept now, with the error; they wait until the app requests another sync,
     /// or for the next process.
     var heldQueues: [RowID<UploadQueue>: SyncError] = [:]
+    /// Groups whose last sync failed for a reason that concerns no other group. Their queues wait until the app requests
+    /// another sync, so that they do not block those of other groups.
+    var failedGroups: Set<SharingGroupUUID> = []
     /// Complete downloads of earlier processes: the app may have accepted them in a process that ended before recording
     /// that.
     var unrecordedDownloads: Set<RowID<DownloadGroup>> = []
@@ -167,6 +172,7 @@ struct Run: Sendable {
         case creatingGroup(RowID<UploadItem>)
         case leavingGroup(RowID<UploadItem>)
         case askingForServerMove
+        case askingForSmallFiles(RowID<UploadQueue>)
         case reuploading
         case uploading
         case committing(RowID<UploadQueue>)
@@ -220,13 +226,10 @@ extension SyncStateMachine {
     /// Repairs the last process's unfinished work. Must be called first.
     package mutating func launch(at now: WireDate) -> [EngineAction] {
         self.now = now
-        if state.openQueue == nil { openQueue() }
         repairInFlight()
         unrecordedDownloads = Set(state.downloadGroups.rows { $0.status == .downloaded }.map(\.id))
         for item in state.items.rows(where: { state.queues[$0.queueID] == nil }) { removeItem(item) }
-        for queue in state.queues.rows(where: { $0.state != .open }) where !state.items.contains(at: .queue(queue.id)) {
-            state.queues[queue.key] = nil
-        }
+        for queue in state.queues.inOrder { removeIfEmpty(queue.id) }
         let oldest = now.secondsSince1970 - TransferCacheEntry.lifetimeSeconds
         for entry in state.transfers.rows(where: { $0.cachedAt.secondsSince1970 < oldest }) {
             state.transfers[entry.key] = nil

@@ -11,15 +11,16 @@ extension ClientState {
 
     private func queueViolations() -> [String] {
         var found: [String] = []
-        let open = queues.all.filter { $0.state == .open }.count
-        if open != 1 { found.append("there are \(open) open queues instead of one") }
+        let open = openGroups
+        if Set(open).count != open.count { found.append("a group has two open queues") }
         for queue in queues.all {
             let content = items(in: queue.id)
             if content.contains(where: { $0.sharingGroupUUID != queue.sharingGroupUUID }) {
                 found.append("queue \(queue.id) has an item of a different sharing group")
             }
-            let files = content.compactMap(\.fileUUID)
-            if Set(files).count != files.count { found.append("queue \(queue.id) has two items of one file") }
+            if hasRepetition(content.compactMap(\.fileUUID)) {
+                found.append("queue \(queue.id) has two items of one file")
+            }
             if content.contains(where: { $0.kind == .groupRemoveUser }), content.count > 1 {
                 found.append("queue \(queue.id) removes the user and has other items")
             }
@@ -29,7 +30,7 @@ extension ClientState {
             if content.filter({ $0.kind == .groupUpdate }).count > 1 {
                 found.append("queue \(queue.id) renames the group twice")
             }
-            if queue.state == .closed, content.isEmpty { found.append("closed queue \(queue.id) is empty") }
+            if queue.state != .dead, content.isEmpty { found.append("\(queue.state) queue \(queue.id) is empty") }
             if (queue.state == .open) != (queue.closedSequence == nil) {
                 found.append("queue \(queue.id) is \(queue.state) and has the wrong sequence number")
             }
@@ -69,8 +70,9 @@ extension ClientState {
                 found.append("item \(item.id) concerns a file that is not in the directory")
             }
         }
-        let busy = items.all.filter { $0.status == .uploading }.compactMap(\.fileUUID)
-        if Set(busy).count != busy.count { found.append("two items of one file are being uploaded") }
+        if hasRepetition(items.all.filter { $0.status == .uploading }.compactMap(\.fileUUID)) {
+            found.append("two items of one file are being uploaded")
+        }
         return found
     }
 
@@ -95,8 +97,7 @@ extension ClientState {
 
     private func downloadViolations() -> [String] {
         var found: [String] = []
-        let files = downloads.all.map(\.fileUUID)
-        if Set(files).count != files.count { found.append("a file has two downloads") }
+        if hasRepetition(downloads.all.map(\.fileUUID)) { found.append("a file has two downloads") }
         for item in downloads.all {
             guard let group = downloadGroups[item.groupID] else {
                 found.append("download \(item.id) has no group")
@@ -114,7 +115,7 @@ extension ClientState {
             found.append("group \(group.id) has no downloads")
         }
         for queue in queues.all where queue.commitID != nil && queue.state == .closed {
-            if let group = queue.sharingGroupUUID, !downloadGroups(of: group).isEmpty {
+            if !downloadGroups(of: queue.sharingGroupUUID).isEmpty {
                 found.append("queue \(queue.id) may be committed, and its group has downloads")
             }
         }
@@ -138,7 +139,10 @@ extension ClientState {
     }
 
     private func fileViolations() -> [String] {
-        let owned = ownedFiles
-        return Set(owned).count == owned.count ? [] : ["two rows refer to one file of the library"]
+        hasRepetition(ownedFiles) ? ["two rows refer to one file of the library"] : []
+    }
+
+    private func hasRepetition<Value: Hashable>(_ values: [Value]) -> Bool {
+        values.count > 1 && Set(values).count != values.count
     }
 }

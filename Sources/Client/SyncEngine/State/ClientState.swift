@@ -130,8 +130,13 @@ extension ClientState {
 
 // Queries that several parts of the engine use.
 extension ClientState {
-    /// The queue that accepts further changes; nil only in a store that was never launched.
-    package var openQueue: UploadQueue? { queues.first(at: .open) }
+    /// The queue that accepts further changes to a group; nil if none are queued.
+    package func openQueue(of group: SharingGroupUUID) -> UploadQueue? {
+        queues.rows(at: .open).first { $0.sharingGroupUUID == group }
+    }
+
+    /// The groups that have an open queue, in the order in which the queues were opened.
+    package var openGroups: [SharingGroupUUID] { queues.rows(at: .open).compactMap(\.sharingGroupUUID) }
 
     /// The closed queues, of one group or of all, in the order in which they were closed.
     package func closedQueues(of group: SharingGroupUUID? = nil) -> [UploadQueue] {

@@ -61,9 +61,13 @@ package struct DirectoryEntry: TableRow {
     }
 
     package var indexKeys: [IndexKey] {
-        (forceDownload ? [.wanted(sharingGroupUUID)] : []) + (goneReason != nil ? [.gone(sharingGroupUUID)] : [])
-            + (isAwaited ? [.awaited(sharingGroupUUID)] : []) + (isWaiting ? [.waiting(sharingGroupUUID)] : [])
-            + (newerVersion != nil ? [.newer(sharingGroupUUID)] : [])
+        var keys: [IndexKey] = []
+        if forceDownload { keys.append(.wanted(sharingGroupUUID)) }
+        if goneReason != nil { keys.append(.gone(sharingGroupUUID)) }
+        if isAwaited { keys.append(.awaited(sharingGroupUUID)) }
+        if isWaiting { keys.append(.waiting(sharingGroupUUID)) }
+        if newerVersion != nil { keys.append(.newer(sharingGroupUUID)) }
+        return keys
     }
 
     /// Whether the contents are out of reach only until they are uploaded again.

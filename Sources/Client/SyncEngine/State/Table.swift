@@ -36,22 +36,25 @@ package struct Table<Row: TableRow>: Sendable, Equatable {
     /// A table with stored rows; they do not count as changed.
     package init(stored: [Row]) {
         rows.reserveCapacity(stored.count)
-        for row in stored { replace(row.key, with: row) }
+        for row in stored { write(row) }
     }
 
-    private mutating func replace(_ key: Row.Key, with row: Row?) {
-        let old = row.map { rows.updateValue($0, forKey: key) } ?? rows.removeValue(forKey: key)
+    /// Writes a row that does not count as changed.
+    private mutating func write(_ row: Row) {
+        index.replace(row.key, rows.updateValue(row, forKey: row.key), with: row)
+    }
+
+    private mutating func replace(_ key: Row.Key, _ old: Row?, with row: Row?) {
+        guard old != row else { return }
+        rows[key] = row
         index.replace(key, old, with: row)
+        changed.insert(key)
     }
 
     /// A row by its key. Setting it to nil removes it.
     package subscript(key: Row.Key) -> Row? {
         get { rows[key] }
-        set {
-            guard rows[key] != newValue else { return }
-            replace(key, with: newValue)
-            changed.insert(key)
-        }
+        set { replace(key, rows[key], with: newValue) }
     }
 
     /// Inserts or updates a row.
@@ -61,9 +64,10 @@ package struct Table<Row: TableRow>: Sendable, Equatable {
 
     /// Changes a row in place, if it exists.
     package mutating func update(_ key: Row.Key, _ change: (inout Row) -> Void) {
-        guard var row = rows[key] else { return }
+        guard let old = rows[key] else { return }
+        var row = old
         change(&row)
-        self[key] = row
+        replace(key, old, with: row)
     }
 
     /// All rows, in any order.
@@ -113,8 +117,8 @@ package struct Table<Row: TableRow>: Sendable, Equatable {
     package mutating func apply(_ changes: [RowChange<Row>]) {
         for change in changes {
             switch change {
-            case .put(let row): replace(row.key, with: row)
-            case .remove(let key): replace(key, with: nil)
+            case .put(let row): write(row)
+            case .remove(let key): index.replace(key, rows.removeValue(forKey: key), with: nil)
             }
         }
     }
@@ -153,21 +157,26 @@ struct TableIndex<Row: TableRow>: Sendable {
     }
 
     private mutating func insert(_ key: Row.Key, at indexKey: Row.IndexKey) {
-        // Removed from the dictionary, so that it is modified in place.
-        var sorted = keys.removeValue(forKey: indexKey) ?? []
+        Self.insert(key, into: &keys[indexKey, default: []])
+    }
+
+    private static func insert(_ key: Row.Key, into sorted: inout [Row.Key]) {
         if let last = sorted.last, key < last {
-            sorted.insert(key, at: Self.position(after: key, in: sorted))
+            sorted.insert(key, at: position(after: key, in: sorted))
         } else {
             sorted.append(key)
         }
-        keys[indexKey] = sorted
     }
 
     private mutating func remove(_ key: Row.Key, at indexKey: Row.IndexKey) {
-        guard var sorted = keys.removeValue(forKey: indexKey) else { return }
-        let position = Self.position(after: key, in: sorted) - 1
-        if position >= 0, sorted[position] == key { sorted.remove(at: position) }
-        if !sorted.isEmpty { keys[indexKey] = sorted }
+        guard let place = keys.index(forKey: indexKey) else { return }
+        Self.remove(key, from: &keys.values[place])
+        if keys.values[place].isEmpty { keys.remove(at: place) }
+    }
+
+    private static func remove(_ key: Row.Key, from sorted: inout [Row.Key]) {
+        let place = position(after: key, in: sorted) - 1
+        if place >= 0, sorted[place] == key { sorted.remove(at: place) }
     }
 
     /// The position of the first key that is greater than `key`.

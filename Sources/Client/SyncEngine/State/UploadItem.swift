@@ -135,7 +135,7 @@ package struct UploadItem: TableRow {
 package struct UploadQueue: TableRow {
     /// The state of a queue in its life cycle.
     package enum State: String, Sendable {
-        /// Accepts further changes. There is exactly one such queue.
+        /// Accepts further changes to its group, which has at most one such queue.
         case open
         /// Waits for its turn to be sent.
         case closed
@@ -151,8 +151,8 @@ package struct UploadQueue: TableRow {
     /// The sequence number among the closed queues; nil while open. Waiting changes that were separated from their
     /// queue keep its number.
     package var closedSequence: Int64?
-    /// The group of all its items; nil while it has none.
-    package var sharingGroupUUID: SharingGroupUUID?
+    /// The group of all its items.
+    package let sharingGroupUUID: SharingGroupUUID
     /// The push notification text for the other members when it is committed.
     package var pushNotificationMessage: String?
     /// The batch in which it is being sent; nil if it is not being sent, or not as a batch.
@@ -165,9 +165,10 @@ package struct UploadQueue: TableRow {
     /// When it was opened.
     package let createdAt: WireDate
 
-    /// An empty open queue.
-    package init(id: RowID<UploadQueue>, createdAt: WireDate) {
+    /// An empty open queue of a group.
+    package init(id: RowID<UploadQueue>, sharingGroupUUID: SharingGroupUUID, createdAt: WireDate) {
         self.id = id
+        self.sharingGroupUUID = sharingGroupUUID
         self.createdAt = createdAt
     }
 

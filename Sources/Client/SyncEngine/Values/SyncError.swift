@@ -33,13 +33,13 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let couldNotFindFileUUID = Self(rawValue: "couldNotFindFileUUID")
         /// An upload of app metadata without a text.
         public static let badAppMetaData = Self(rawValue: "badAppMetaData")
-        /// The open queue, the file, or the queue to close belongs to another sharing group.
+        /// The file belongs to another sharing group, or the files belong to several.
         public static let sharingGroupUUIDInconsistent = Self(rawValue: "sharingGroupUUIDInconsistent")
         /// The library does not know the sharing group.
         public static let unknownSharingGroup = Self(rawValue: "unknownSharingGroup")
         /// The library already knows the new sharing group's UUID.
         public static let sharingGroupExists = Self(rawValue: "sharingGroupExists")
-        /// The call needs an empty open queue, or one without a removal of the user.
+        /// Changes to the group are queued, or the user's departure from it is.
         public static let openQueueNotEmpty = Self(rawValue: "openQueueNotEmpty")
         /// The call is not possible while a sync is active.
         public static let syncIsOperating = Self(rawValue: "syncIsOperating")
@@ -231,6 +231,17 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
             .noAccountSwitch, .switchConfirmed, .undoExpired:
             .none
         default: .fixCall
+        }
+    }
+
+    /// Whether a sync that ends with the error says nothing about the syncs of other groups.
+    var isAboutOneGroup: Bool {
+        switch code {
+        case .notAMember, .permissionDenied, .uuidCollision, .deliveryRefused, .tooManyRestarts, .inconsistentServer,
+            .stagedChangesCannotBeWithdrawn:
+            true
+        case .requestRefused: status.map { (400..<500).contains($0) && ![401, 429].contains($0) } ?? false
+        default: false
         }
     }
 

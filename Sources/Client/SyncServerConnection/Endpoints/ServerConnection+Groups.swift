@@ -75,7 +75,8 @@ extension ServerConnection {
         try await perform(request, repetition: .ifNotCarriedOut).sharingInvitationUUID
     }
 
-    /// Requests the details of an invitation; needs no credentials.
+    /// Requests the details of an invitation, with the names of the inviting user and of the group if the server
+    /// reports them; needs no credentials.
     /// - Returns: Nil if it never existed, is used up, or expired.
     public func sharingInvitationInfo(
         _ invitation: SharingInvitationUUID

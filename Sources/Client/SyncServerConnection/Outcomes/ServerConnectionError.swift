@@ -246,7 +246,7 @@ extension EndpointName {
             .updateSharingGroupMember, .removeSharingGroupMember, .revokeDeviceGrants,
             .beginAccountSwitch, .confirmAccountSwitch, .getAccountSwitchStatus, .reuploadFile, .finishAccountSwitch,
             .cancelAccountSwitch, .undoAccountSwitch, .createUpload, .uploadOptions, .getUploadOffset, .appendToUpload,
-            .abandonUpload:
+            .abandonUpload, .uploadSmallFiles:
             true
         default: false
         }

@@ -24,6 +24,8 @@ public struct HealthCheckResponse: ResponseMessage {
     /// The types of files that the server accepts; `nil` from servers that do not report them, which accept at least
     /// ``MIMETypeTable/deployed``.
     public let mimeTypes: [MIMEType]?
+    /// What one ``UploadSmallFilesRequest`` may contain; `nil` from servers without that endpoint.
+    public let uploadSmallFiles: SmallFileLimits?
 
     /// What a working server accepts.
     public enum Availability: String, Sendable, CaseIterable {
@@ -38,7 +40,7 @@ public struct HealthCheckResponse: ResponseMessage {
     /// Creates a response.
     public init(
         currentServerDateTime: WireDate, serverUptime: Double, deployedGitTag: String, diagnostics: String? = nil,
-        availability: Availability? = nil, mimeTypes: [MIMEType]? = nil
+        availability: Availability? = nil, mimeTypes: [MIMEType]? = nil, uploadSmallFiles: SmallFileLimits? = nil
     ) {
         self.currentServerDateTime = currentServerDateTime
         self.serverUptime = serverUptime
@@ -46,10 +48,11 @@ public struct HealthCheckResponse: ResponseMessage {
         self.diagnostics = diagnostics
         self.availability = availability
         self.mimeTypes = mimeTypes
+        self.uploadSmallFiles = uploadSmallFiles
     }
 
     private enum CodingKeys: String, CodingKey {
-        case currentServerDateTime, serverUptime, deployedGitTag, diagnostics, availability, mimeTypes
+        case currentServerDateTime, serverUptime, deployedGitTag, diagnostics, availability, mimeTypes, uploadSmallFiles
     }
 
     /// Decodes a reply.
@@ -61,6 +64,7 @@ public struct HealthCheckResponse: ResponseMessage {
         diagnostics = try container.decodeIfPresent(String.self, forKey: .diagnostics)
         availability = try container.decodeIfPresent(String.self, forKey: .availability).flatMap(Availability.init)
         mimeTypes = try container.decodeIfPresent([String].self, forKey: .mimeTypes)?.compactMap { MIMEType($0) }
+        uploadSmallFiles = try container.decodeIfPresent(SmallFileLimits.self, forKey: .uploadSmallFiles)
     }
 
     public func write(to writer: inout JSONWriter) {
@@ -71,9 +75,13 @@ public struct HealthCheckResponse: ResponseMessage {
             writer.field("deployedGitTag", text: deployedGitTag)
             writer.field("diagnostics", text: diagnostics)
             writer.field("availability", text: availability?.rawValue)
-            guard let mimeTypes else { return }
-            writer.key("mimeTypes")
-            writer.array { writer in for type in mimeTypes { writer.value(text: type.rawValue) } }
+            if let mimeTypes {
+                writer.key("mimeTypes")
+                writer.array { writer in for type in mimeTypes { writer.value(text: type.rawValue) } }
+            }
+            guard let uploadSmallFiles else { return }
+            writer.key("uploadSmallFiles")
+            uploadSmallFiles.write(to: &writer)
         }
     }
 }

@@ -69,23 +69,34 @@ public struct GetSharingInvitationInfoRequest: RequestMessage {
     }
 }
 
-/// The offer of an invitation. Clients crash if one of the two members is missing.
+/// The offer of an invitation. Clients crash without permission and social acceptance.
 public struct GetSharingInvitationInfoResponse: ResponseMessage {
     /// The permission of users who accept.
     public let permission: Permission
     /// Whether accounts without cloud storage may accept.
     public let allowSocialAcceptance: Bool
+    /// The group's name; nil if it has none, or the server does not report it.
+    public let sharingGroupName: String?
+    /// The display name of the user who invites; nil if it is empty, or the server does not report it.
+    public let invitingUserName: String?
 
     /// Creates a response.
-    public init(permission: Permission, allowSocialAcceptance: Bool) {
+    public init(
+        permission: Permission, allowSocialAcceptance: Bool, sharingGroupName: String? = nil,
+        invitingUserName: String? = nil
+    ) {
         self.permission = permission
         self.allowSocialAcceptance = allowSocialAcceptance
+        self.sharingGroupName = sharingGroupName
+        self.invitingUserName = invitingUserName
     }
 
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.field("permission", permission)
             writer.field("allowSocialAcceptance", allowSocialAcceptance)
+            writer.field("sharingGroupName", text: sharingGroupName)
+            writer.field("invitingUserName", text: invitingUserName)
         }
     }
 }

@@ -9,6 +9,7 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case index = "Index"
     case changes = "Changes"
     case uploadFile = "UploadFile"
+    case uploadSmallFiles = "UploadSmallFiles"
     case createUpload = "CreateUpload"
     case uploadOptions = "UploadOptions"
     case getUploadOffset = "GetUploadOffset"
@@ -62,6 +63,7 @@ extension EndpointRoute {
             case .index: Self(IndexRequest.self, .get, .memberIfGroupNamed, .json)
             case .changes: Self(ChangesRequest.self, .get, .user, .json)
             case .uploadFile: Self(UploadFileRequest.self, .post, .member(.write), .header)
+            case .uploadSmallFiles: Self(UploadSmallFilesRequest.self, .post, .member(.write), .json)
             case .createUpload: Self(CreateUploadRequest.self, .post, .member(.write), .header)
             case .uploadOptions: Self(UploadOptionsRequest.self, .options, .anyone, .header)
             case .getUploadOffset: Self(GetUploadOffsetRequest.self, .head, .user, .header)

@@ -58,6 +58,8 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
 
     /// Errors: whether they are requested as `application/problem+json`. Changes: whether a stream is requested.
     case accept = "Accept"
+    /// Index: whether the reply may be compressed (RFC 9110, section 12.5.3).
+    case acceptEncoding = "Accept-Encoding"
 
     /// The other spelling of a name with underscores, for proxies that drop these; nil for other names.
     public var hyphenatedName: String? {

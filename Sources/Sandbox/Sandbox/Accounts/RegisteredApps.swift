@@ -15,6 +15,8 @@ public enum RegisteredApps {
     public static let facebookAppID = "123456789012345"
     /// Its secret.
     public static let facebookSecret = "sandbox-facebook-secret"
+    /// The address with https at which a phone returns to the app: the redirect URI of the server's clients.
+    static let webSessionRedirect = "https://app.sandbox.test/oauth"
     /// The app's bundle identifier at Apple.
     public static let appleClientID = "com.example.sandbox"
     /// The app's Services ID for Android and the web.
@@ -125,8 +127,11 @@ public enum RegisteredApps {
 struct RegisteredRedirects: Sendable, Equatable {
     /// Google: those of the server's client, which is a web client. Dropbox: those of the app. Compared in full.
     private(set) var exact: [Provider: [String]] = [
-        .google: ["http://127.0.0.1:53682/server"],
-        .dropbox: ["http://127.0.0.1:53682/server", "http://127.0.0.1:53682/program"],
+        .google: ["http://127.0.0.1:53682/server", RegisteredApps.webSessionRedirect],
+        .dropbox: [
+            "http://127.0.0.1:53682/server", "http://127.0.0.1:53682/program",
+            "db-\(RegisteredApps.dropboxAppKey)://2/token",
+        ],
     ]
 
     func contains(_ uri: String, _ provider: Provider) -> Bool { exact[provider]?.contains(uri) ?? false }

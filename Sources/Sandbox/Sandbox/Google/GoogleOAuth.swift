@@ -50,7 +50,7 @@ struct GoogleOAuth: TokenRoute {
             OAuthError(400, "invalid_request", "client_secret is missing.")
         ),
         // An app on a device has no secret.
-        RegisteredApps.googleIOSClientID: (nil, .server, OAuthError(401, "invalid_client", "Unauthorized")),
+        RegisteredApps.googleIOSClientID: (nil, .program, OAuthError(401, "invalid_client", "Unauthorized")),
     ]
 
     func client(_ id: String?, _ secret: String?, _ request: SandboxRequest) throws(OAuthError) -> TokenClient {
@@ -220,18 +220,13 @@ struct GoogleAuthorization: AuthorizationEndpoint {
         guard let client = query["client_id"] else {
             throw .page(status: 400, code: "invalid_request", text: "Missing required parameter: client_id")
         }
-        guard client == RegisteredApps.googleServerClientID || client == RegisteredApps.googleDesktopClientID else {
+        guard Self.clients.contains(client) else {
             throw .page(status: 401, code: "invalid_client", text: "The OAuth client was not found.")
         }
-        let isDesktop = client == RegisteredApps.googleDesktopClientID
         guard let redirect = query["redirect_uri"] else {
             throw .page(status: 400, code: "invalid_request", text: "Missing required parameter: redirect_uri")
         }
-        // A desktop client may use any loopback port; a web client may use only its exact registered URI.
-        guard
-            isDesktop
-                ? LoopbackAddress(redirect) != nil : server.withState({ $0.settings.isRegistered(redirect, .google) })
-        else {
+        guard isRedirect(redirect, of: client) else {
             throw .page(
                 status: 400, code: "redirect_uri_mismatch",
                 text: "The redirect URI in the request does not match the ones authorized for the OAuth client.")
@@ -262,8 +257,23 @@ struct GoogleAuthorization: AuthorizationEndpoint {
             clientID: client, appName: "Sandbox App", redirectURI: redirect, state: query["state"], scopes: scopes,
             challenge: try challenge(in: query),
             // Installed apps receive a refresh token whether or not they request it.
-            isOffline: isDesktop || query["access_type"] == "offline", promptsConsent: prompts.contains("consent"),
-            loginHint: query["login_hint"])
+            isOffline: client != RegisteredApps.googleServerClientID || query["access_type"] == "offline",
+            promptsConsent: prompts.contains("consent"), loginHint: query["login_hint"])
+    }
+
+    private static let clients: Set = [
+        RegisteredApps.googleServerClientID, RegisteredApps.googleDesktopClientID, RegisteredApps.googleIOSClientID,
+    ]
+
+    /// A desktop client may use any loopback port, an iOS client any path of the scheme that is its reversed id, and a
+    /// web client only its exact registered URIs.
+    private func isRedirect(_ uri: String, of client: String) -> Bool {
+        switch client {
+        case RegisteredApps.googleDesktopClientID: LoopbackAddress(uri) != nil
+        case RegisteredApps.googleIOSClientID:
+            uri.hasPrefix(client.split(separator: ".").reversed().joined(separator: ".") + ":/")
+        default: server.withState { $0.settings.isRegistered(uri, .google) }
+        }
     }
 
     func code(for request: AuthorizationRequest, account: Account) -> AuthorizationCode {

@@ -223,7 +223,7 @@ struct MicrosoftAuthorization: AuthorizationEndpoint {
     enum Platform: String, Sendable {
         /// Redeemed with the client's secret.
         case web
-        /// Redeemed without a secret: "mobile and desktop applications".
+        /// Redeemed without a secret: "mobile and desktop applications", and "iOS / macOS".
         case native
     }
 
@@ -231,12 +231,13 @@ struct MicrosoftAuthorization: AuthorizationEndpoint {
     /// the two platforms ("Redirect URI restrictions", localhost exceptions).
     static let redirects: [String: Platform] = [
         "http://localhost": .native, "http://localhost/program": .native, "http://localhost/server": .web,
+        "msauth.\(RegisteredApps.appleClientID)://auth": .native, RegisteredApps.webSessionRedirect: .web,
     ]
 
     /// The platform to which a redirect URI belongs; `nil` if it is not registered.
     static func platform(of redirect: String) -> Platform? {
-        guard let address = LoopbackAddress(redirect), address.isNamed else { return nil }
-        return redirects[address.withoutPort]
+        guard let address = LoopbackAddress(redirect) else { return redirects[redirect] }
+        return address.isNamed ? redirects[address.withoutPort] : nil
     }
 
     let server: SandboxServer

@@ -64,7 +64,9 @@ struct PhoneSession {
             "POST", "RedeemSharingInvitation",
             ["sharingInvitationUUID": invitation, "cloudFolderName": account.provider.hasStorage ? folder : nil])
         let permission = offer["permission"]?.string ?? ""
-        return "\(account.name) is now a member of the group, with the permission “\(permission)”."
+        let group = offer["sharingGroupName"]?.string.map { "“\($0)”" } ?? "the group"
+        let inviter = offer["invitingUserName"]?.string.map { " of \($0)" } ?? ""
+        return "\(account.name) is now a member of \(group)\(inviter), with the permission “\(permission)”."
     }
 
     /// Invites one person; returns a sentence and the code.

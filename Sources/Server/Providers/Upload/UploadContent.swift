@@ -193,11 +193,16 @@ public final class BytesContent: UploadContent {
     public let providerHash: String
 
     /// - Parameter storageType: the destination of the bytes.
-    public init(_ bytes: [UInt8], for storageType: CloudStorageType) {
-        self.bytes = bytes
+    public convenience init(_ bytes: [UInt8], for storageType: CloudStorageType) {
         var hasher = ContentHasher(for: storageType)
         hasher.update(bytes)
-        providerHash = hasher.finish().providerHash
+        self.init(bytes, hash: hasher.finish().providerHash)
+    }
+
+    /// - Parameter providerHash: the hash of the bytes in the format of their destination.
+    public init(_ bytes: [UInt8], hash providerHash: String) {
+        self.bytes = bytes
+        self.providerHash = providerHash
     }
 
     public var lengthBytes: Int64 { Int64(bytes.count) }

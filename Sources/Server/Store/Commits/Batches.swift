@@ -27,14 +27,18 @@ public enum BatchState: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// Adds a staged change to its batch.
+    /// Adds staged changes to their batch.
     ///
     /// Call after staging it, in a transaction that holds the group's row exclusively: two last members are then
     /// serialized. A batch that was begun for another master version starts over: members that are not sent again do
     /// not count. Roll back the transaction if the outcome is ``BatchState/mismatch``.
+    /// - Parameter changes: each with its ticket, at least one; all of the same batch and master version.
     public mutating func joinBatch(
-        _ ticket: BatchTicket, with file: FileUUID, in area: StagingArea, at now: WireDate
+        _ changes: [(ticket: BatchTicket, file: FileUUID)], in area: StagingArea, at now: WireDate
     ) throws(StoreError) -> BatchState {
+        guard let ticket = changes.last?.ticket,
+            changes.allSatisfy({ $0.ticket.batch.batchCount == ticket.batch.batchCount })
+        else { return .mismatch }
         let key = area.values + [.text(ticket.batch.batchUUID.rawValue)]
         let count = Int64(ticket.batch.batchCount)
         let known = try first(
@@ -53,7 +57,8 @@ extension StoreSession {
                 message: try row.optionalString("push_message")
             )
         }
-        var message = ticket.batch.pushNotificationMessage
+        var message = changes.last { $0.ticket.batch.pushNotificationMessage != nil }?
+            .ticket.batch.pushNotificationMessage
         if let known, known.version == ticket.masterVersion {
             guard known.count == count else { return .mismatch }
             message = message ?? known.message
@@ -68,19 +73,21 @@ extension StoreSession {
                                         push_message = VALUES(push_message), changed_at = VALUES(changed_at)
             """,
             key + [.int(count), .int(ticket.masterVersion.rawValue), .text(orNull: message), .date(now)])
-        try execute(
-            """
-            UPDATE staged_changes
-               SET batch_uuid = ?, batch_master_version = ?, batch_request_hash = ?
-             WHERE user_id = ?
-               AND device_uuid = ?
-               AND sharing_group_id = ?
-               AND file_uuid = ?
-            """,
-            [
-                .text(ticket.batch.batchUUID.rawValue), .int(ticket.masterVersion.rawValue),
-                .bytes(ticket.requestHash),
-            ] + area.values + [.text(file.rawValue)])
+        for change in changes {
+            try execute(
+                """
+                UPDATE staged_changes
+                   SET batch_uuid = ?, batch_master_version = ?, batch_request_hash = ?
+                 WHERE user_id = ?
+                   AND device_uuid = ?
+                   AND sharing_group_id = ?
+                   AND file_uuid = ?
+                """,
+                [
+                    .text(ticket.batch.batchUUID.rawValue), .int(ticket.masterVersion.rawValue),
+                    .bytes(change.ticket.requestHash),
+                ] + area.values + [.text(change.file.rawValue)])
+        }
         let members = try first(
             """
             SELECT COUNT(*)

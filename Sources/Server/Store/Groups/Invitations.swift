@@ -11,10 +11,14 @@ public struct InvitationRecord: Equatable, Sendable {
     public var permission: Permission
     public var allowsSocialAcceptance: Bool
     public var remainingAcceptors: Int
+    /// The group's name; `nil` if it has none.
+    public var groupName: String?
+    /// The display name of the user who invites, possibly empty; `nil` without such a user.
+    public var invitingUserName: String?
 }
 
 extension InvitationRecord {
-    /// The columns of `invitations` that ``init(_:)`` reads, besides the UUID of the group.
+    /// The columns of `invitations` that ``init(_:)`` reads, besides the UUID and the names.
     static let columns: ColumnList = [
         "sharing_group_id", "inviting_user_id", "owning_user_id", "permission", "allows_social_acceptance",
         "remaining_acceptors",
@@ -28,6 +32,8 @@ extension InvitationRecord {
         permission = try row.permission("permission")
         allowsSocialAcceptance = try row.flag("allows_social_acceptance")
         remainingAcceptors = Int(try row.number("remaining_acceptors"))
+        groupName = try row.optionalString("name")
+        invitingUserName = try row.optionalString("display_name")
     }
 }
 
@@ -38,9 +44,10 @@ extension StoreSession {
     ) throws(StoreError) -> InvitationRecord? {
         try first(
             """
-            SELECT \(InvitationRecord.columns, of: "i"), g.sharing_group_uuid
+            SELECT \(InvitationRecord.columns, of: "i"), g.sharing_group_uuid, g.name, u.display_name
               FROM invitations i
               JOIN sharing_groups g ON g.sharing_group_id = i.sharing_group_id
+              LEFT JOIN users u ON u.user_id = i.inviting_user_id
              WHERE i.invitation_uuid = ?
                AND i.expires_at > ?
                AND NOT g.is_deleted

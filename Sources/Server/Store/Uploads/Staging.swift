@@ -192,7 +192,7 @@ extension StoreSession {
     }
 
     /// Stages a change in a row locked by ``claimStaging(of:in:at:)``; it replaces the change staged there before, and
-    /// removes the row from its batch. Follow with ``joinBatch(_:with:in:at:)`` if the change is part of a batch.
+    /// removes the row from its batch. Follow with ``joinBatch(_:in:at:)`` if the change is part of a batch.
     public mutating func stage(
         _ change: StagedChange, in area: StagingArea, at now: WireDate
     ) throws(StoreError) {

@@ -68,8 +68,8 @@ struct GroupCommit {
 /// transactions hold the group's row exclusively, so two that arrive at the same moment are serialized, and the batch
 /// is committed once.
 struct BatchMember {
-    private let ticket: BatchTicket
-    private let file: FileUUID
+    fileprivate let ticket: BatchTicket
+    fileprivate let file: FileUUID
     private let context: RequestContext
 
     /// - Parameter request: the request's parameters, without the master version and the batch, which may differ in a
@@ -106,7 +106,17 @@ struct BatchMember {
     /// - Returns: the master version after the commit; `nil` if members are missing.
     /// - Throws: ``ErrorCode/batchMismatch``, ``CommitRefusal``; the transaction must then be rolled back.
     func join(by member: Member, _ session: inout StoreSession) throws -> MasterVersion? {
-        switch try session.joinBatch(ticket, with: file, in: member.stagingArea, at: context.now) {
+        try Self.join([self], by: member, in: context, &session)
+    }
+
+    /// The same for several changes of one batch.
+    static func join(
+        _ changes: [BatchMember], by member: Member, in context: RequestContext, _ session: inout StoreSession
+    ) throws -> MasterVersion? {
+        guard let ticket = changes.last?.ticket else { return nil }
+        switch try session.joinBatch(
+            changes.map { ($0.ticket, $0.file) }, in: member.stagingArea, at: context.now)
+        {
         case .mismatch: throw Refusal(.batchMismatch)
         case .incomplete: return nil
         case .complete(let pushMessage):

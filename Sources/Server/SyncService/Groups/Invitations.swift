@@ -35,7 +35,7 @@ extension CreateSharingInvitationRequest: ServedRequest {
     typealias Handler = CreateSharingInvitationEndpoint
 }
 
-/// Returns what an invitation offers, to anyone who knows its code.
+/// Returns what an invitation offers, who created it and to which group, to anyone who knows its code.
 ///
 /// Reads only; may be repeated.
 struct GetSharingInvitationInfoEndpoint: Endpoint {
@@ -49,7 +49,9 @@ struct GetSharingInvitationInfoEndpoint: Endpoint {
         guard let found else { throw Refusal(.invitationGone) }
         return .json(
             GetSharingInvitationInfoResponse(
-                permission: found.permission, allowSocialAcceptance: found.allowsSocialAcceptance))
+                permission: found.permission, allowSocialAcceptance: found.allowsSocialAcceptance,
+                sharingGroupName: found.groupName,
+                invitingUserName: found.invitingUserName.flatMap { $0.isEmpty ? nil : $0 }))
     }
 }
 

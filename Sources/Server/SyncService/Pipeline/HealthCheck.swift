@@ -29,7 +29,7 @@ struct HealthCheckEndpoint: Endpoint {
                 currentServerDateTime: context.now,
                 serverUptime: Double(uptime.seconds) + Double(uptime.attoseconds) / 1e18,
                 deployedGitTag: context.services.settings.serverVersion, availability: availability,
-                mimeTypes: context.services.settings.mimeTypes.types))
+                mimeTypes: context.services.settings.mimeTypes.types, uploadSmallFiles: .current))
     }
 }
 

@@ -49,6 +49,22 @@ struct Refusal: Error, Equatable {
         }
     }
 
+    /// ``retryAfter`` as it is sent: rounded up, since a slightly early retry would be rejected again.
+    var retryAfterSeconds: Int64? {
+        retryAfter.map { delay in
+            max(1, delay.components.seconds + (delay.components.attoseconds > 0 ? 1 : 0))
+        }
+    }
+
+    /// The refusal as a JSON object.
+    /// - Parameter isProblem: whether it is sent as problem details.
+    func body(requestID: String?, isProblem: Bool = false) -> ErrorBody {
+        ErrorBody(
+            error: message, code: code.rawValue, requestId: requestID ?? "-", retryable: code.isRetryable,
+            goneReason: goneReason, switchId: switchID, usableFrom: usableFrom, undoUntil: undoUntil, status: status,
+            isProblem: isProblem)
+    }
+
     private static func usualPause(after code: ErrorCode) -> Duration? {
         switch code {
         // nginx sends the same reply while one host is closed for maintenance (nginx/syncd-maintenance.conf).

@@ -52,6 +52,20 @@ public struct RequestHead: Sendable {
         guard let value = headers[name], !value.isEmpty else { return nil }
         return value
     }
+
+    /// Whether the client accepts a reply that is compressed with gzip, and does not prefer an uncompressed one (RFC
+    /// 9110, section 12.5.3).
+    var acceptsGzip: Bool {
+        var weights: [String: Double] = [:]
+        for element in (header(.acceptEncoding) ?? "").lowercased().split(separator: ",") {
+            let parts = element.split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" } }
+            guard let coding = parts.first else { continue }
+            let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.map { Double($0.dropFirst(2)) ?? 0 } ?? 1
+            weights[coding] = weight
+        }
+        guard let gzip = weights["gzip"] ?? weights["x-gzip"] ?? weights["*"] else { return false }
+        return gzip > 0 && gzip >= weights["identity"] ?? 0
+    }
 }
 
 /// The body of one request, with its announced length.

@@ -323,7 +323,7 @@ extension EndpointName {
     /// The direction in which the endpoint transfers files, if it does.
     fileprivate var transferDirection: TransferShares.Direction? {
         switch self {
-        case .uploadFile, .reuploadFile, .appendToUpload: .upload
+        case .uploadFile, .uploadSmallFiles, .reuploadFile, .appendToUpload: .upload
         case .downloadFile: .download
         default: nil
         }

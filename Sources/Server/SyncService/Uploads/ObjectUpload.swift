@@ -87,6 +87,10 @@ struct IntentKeeper {
     /// Returns a unique string.
     let makeUUID: () throws -> String
     let logger: Logger
+
+    fileprivate func note(_ error: any Error) {
+        logger.info("Could not end an upload intent: its lease will expire", metadata: .keyed([.reason: "\(error)"]))
+    }
 }
 
 extension RequestContext {
@@ -148,10 +152,17 @@ final class UploadIntent {
         toStore reservation: ObjectReservation, in owner: OwningUser, _ storage: UserStorage,
         of upload: ResumableUpload? = nil, by keeper: IntentKeeper
     ) throws -> UploadIntent {
+        try commit(toStore: [reservation], in: owner, storage, of: upload, by: keeper)[0]
+    }
+
+    /// The same for several uploads, in one transaction.
+    static func commit(
+        toStore reservations: [ObjectReservation], in owner: OwningUser, _ storage: UserStorage,
+        of upload: ResumableUpload? = nil, by keeper: IntentKeeper
+    ) throws -> [UploadIntent] {
         let leaseOwner = try upload?.uploadUUID.rawValue ?? keeper.makeUUID()
-        let item: OutboxID
-        do {
-            item = try keeper.store.withSession { session in
+        let add = { (session: inout StoreSession) in
+            try reservations.map { reservation in
                 try session.addIntent(
                     toStore: reservation.objectID,
                     named: [reservation.name, reservation.spareName].compactMap(\.self), in: owner,
@@ -159,16 +170,22 @@ final class UploadIntent {
                     until: upload?.leaseEnd ?? Self.leaseEnd(keeper),
                     at: keeper.now())
             }
+        }
+        let items: [OutboxID]
+        do {
+            items = try reservations.count == 1 ? keeper.store.withSession(add) : keeper.store.transaction(add)
         } catch StoreError.notFound {
             guard try keeper.store.withSession({ try $0.user(owner.userID) }) != nil else {
                 throw Refusal(.ownerRemoved)
             }
             throw AccountSwitched()
         }
-        let (settled, doomed) = try Self.settle(reservation, item, leaseOwner, owner, keeper)
-        return UploadIntent(
-            item, leaseOwner: leaseOwner, until: upload?.leaseEnd, reservation: settled, doomed: doomed, owner: owner,
-            storage.accountEpoch, by: keeper)
+        let settled = try Self.settle(Array(zip(reservations, items)), leaseOwner, owner, keeper)
+        return zip(settled, items).map { settled, item in
+            UploadIntent(
+                item, leaseOwner: leaseOwner, until: upload?.leaseEnd, reservation: settled.reservation,
+                doomed: settled.doomed, owner: owner, storage.accountEpoch, by: keeper)
+        }
     }
 
     /// The record that an earlier request has committed.
@@ -187,20 +204,29 @@ final class UploadIntent {
             doomed: doomed, owner: destination.owner, storage.accountEpoch, by: keeper)
     }
 
-    /// If names are unique, decides whether the plain name can be used.
+    /// If names are unique, decides whether the plain names can be used.
     private static func settle(
-        _ reservation: ObjectReservation, _ item: OutboxID, _ leaseOwner: String, _ owner: OwningUser,
+        _ uploads: [(reservation: ObjectReservation, item: OutboxID)], _ leaseOwner: String, _ owner: OwningUser,
         _ keeper: IntentKeeper
-    ) throws -> (ObjectReservation, Set<String>) {
-        guard let spareName = reservation.spareName else { return (reservation, []) }
+    ) throws -> [(reservation: ObjectReservation, doomed: Set<String>)] {
+        guard uploads.contains(where: { $0.reservation.spareName != nil }) else {
+            return uploads.map { ($0.reservation, []) }
+        }
         return try keeper.store.withSession { session in
             // In this order, work that finds its object by name in the meantime gets an identifier and appears among
             // the doomed; in the reverse order, both lookups would miss it.
-            let isNamedElsewhere = try session.isNamedElsewhere(reservation.name, of: owner, than: item)
+            let areNamedElsewhere = try uploads.map { upload in
+                try session.isNamedElsewhere(upload.reservation.name, of: owner, than: upload.item)
+            }
             let doomed = try session.doomedObjects(of: owner, limit: maximumDoomed)
-            guard isNamedElsewhere || doomed.count == maximumDoomed else { return (reservation, doomed) }
-            try session.restrict(item, by: leaseOwner, toName: spareName)
-            return (ObjectReservation(name: spareName, objectID: nil, folderID: reservation.folderID), [])
+            return try zip(uploads, areNamedElsewhere).map { upload, isNamedElsewhere in
+                guard let spareName = upload.reservation.spareName else { return (upload.reservation, []) }
+                guard isNamedElsewhere || doomed.count == maximumDoomed else { return (upload.reservation, doomed) }
+                try session.restrict(upload.item, by: leaseOwner, toName: spareName)
+                let reservation = ObjectReservation(
+                    name: spareName, objectID: nil, folderID: upload.reservation.folderID)
+                return (reservation, [])
+            }
         }
     }
 
@@ -237,6 +263,33 @@ final class UploadIntent {
         try renew()
     }
 
+    /// Renews the leases of several uploads, in one transaction, if they are due.
+    ///
+    /// An upload whose lease is lost is no longer ``isHeld``.
+    static func keepAlive(_ intents: [UploadIntent]) throws {
+        guard let keeper = intents.first?.keeper,
+            intents.contains(where: { $0.renewed.duration(to: .now) > renewalInterval })
+        else { return }
+        let end = leaseEnd(keeper)
+        let areOurs = try keeper.store.transaction { session in
+            try intents.map { try session.renewLease(of: $0.item, by: $0.leaseOwner, until: end) }
+        }
+        for (intent, isOurs) in zip(intents, areOurs) where isOurs { intent.renewed = .now }
+    }
+
+    /// Whether the lease lasts long enough for an upload that begins now, if ``keepAlive(_:)`` has just been called.
+    var isHeld: Bool { renewed.duration(to: .now) <= Self.renewalInterval * 1.5 }
+
+    /// Ends intents for which no byte has been sent to the cloud. Errors are ignored, since the leases expire.
+    static func withdraw(_ intents: [UploadIntent]) {
+        guard let keeper = intents.first?.keeper else { return }
+        do {
+            try keeper.store.transaction { session in
+                for intent in intents { try session.complete(intent.item, by: intent.leaseOwner) }
+            }
+        } catch { keeper.note(error) }
+    }
+
     private func renew() throws {
         let isOurs = try keeper.store.repeatedStatement { session in
             try session.renewLease(of: item, by: leaseOwner, until: fixedEnd ?? Self.leaseEnd(keeper))
@@ -263,10 +316,7 @@ final class UploadIntent {
     func giveUp() {
         do {
             try keeper.store.withSession { try $0.releaseLease(of: item, by: leaseOwner, at: keeper.now()) }
-        } catch {
-            keeper.logger.info(
-                "Could not end an upload intent: its lease will expire", metadata: .keyed([.reason: "\(error)"]))
-        }
+        } catch { keeper.note(error) }
     }
 
     private static func leaseEnd(_ keeper: IntentKeeper) -> WireDate {
@@ -296,31 +346,43 @@ final class CollectedBody {
     init(
         of context: RequestContext, lengthBytes: Int64, _ checkSum: CheckSum, for storageType: CloudStorageType
     ) throws {
-        guard let flavour = checkSum.flavour, lengthBytes <= Self.limitBytes else {
-            throw Refusal(.checksumMismatch)
-        }
+        guard checkSum.flavour != nil, lengthBytes <= Self.limitBytes else { throw Refusal(.checksumMismatch) }
         budget = context.services.partBudget
         let bytes = Int(lengthBytes)
         guard budget.take(exactly: bytes) else { throw Refusal.directionFull }
         reservedBytes = bytes
         // Until all properties are set, there is no instance whose deinitializer would return the memory.
-        let body: [UInt8]
-        var announced = CheckSumHasher(flavour: flavour)
-        var present = ContentHasher(for: storageType)
         do {
-            body = try context.body.readWhole()
+            let body = try context.body.readWhole()
             var surplus: [UInt8] = [0]
             guard try context.body.read(into: &surplus) == 0 else { throw Refusal(.bodyLengthMismatch) }
-            announced.update(body.span)
-            guard announced.finish() == checkSum else { throw Refusal(.checksumMismatch) }
+            (content, hashes) = try BytesContent.verified(body, checkSum, for: storageType)
         } catch {
             budget.putBack(bytes)
             throw error
         }
-        present.update(body.span)
-        hashes = present.finish()
-        content = BytesContent(body, for: storageType)
     }
 
     deinit { budget.putBack(reservedBytes) }
+}
+
+extension BytesContent {
+    /// Bytes in memory as the content of an upload, with their hashes for the storage.
+    /// - Parameter checkSum: the announced checksum, in the canonical form of its flavour.
+    /// - Throws: ``ErrorCode/checksumMismatch``.
+    static func verified(
+        _ bytes: [UInt8], _ checkSum: CheckSum, for storageType: CloudStorageType
+    ) throws(Refusal) -> (content: BytesContent, hashes: ContentHashes) {
+        var hasher = ContentHasher(for: storageType)
+        hasher.update(bytes.span)
+        let hashes = hasher.finish()
+        var arrived: CheckSum? = hashes.checkSum
+        if let flavour = checkSum.flavour, flavour != storageType.checkSumFlavour {
+            var announced = CheckSumHasher(flavour: flavour)
+            announced.update(bytes.span)
+            arrived = announced.finish()
+        }
+        guard arrived == checkSum else { throw Refusal(.checksumMismatch) }
+        return (BytesContent(bytes, hash: hashes.providerHash), hashes)
+    }
 }

@@ -102,13 +102,61 @@ struct StagingStep {
         try run(nil, nil).response
     }
 
-    private struct Outcome {
-        let response: UploadFileResponse
-        var isObjectUsed = false
-        var isCommit = false
+    /// Stages several uploads of one device to one group, which belong to the same batch or to none, in one
+    /// transaction.
+    /// - Returns: `nil` if one of them is refused, or the batch is committed: then nothing is staged, and each must be
+    ///   staged by itself.
+    static func stage(
+        _ uploads: [(step: StagingStep, content: StoredContent, intent: UploadIntent)]
+    ) throws -> [Outcome]? {
+        guard let first = uploads.first?.step else { return [] }
+        let context = first.context
+        let members = uploads.compactMap { $0.step.request.batchMember(in: context) }
+        guard uploads.allSatisfy({ $0.step.request.masterVersion == first.request.masterVersion }) else { return nil }
+        do {
+            let outcomes = try context.store.transaction { session -> [Outcome]? in
+                let version =
+                    try members.isEmpty
+                    ? session.lockMasterVersionShared(of: first.area.groupID)
+                    : session.lockMasterVersionExclusive(of: first.area.groupID)
+                guard try members.first?.commit(in: first.area, &session) == nil else { return nil }
+                var outcomes = try uploads.map { upload in
+                    try upload.step.write(upload.content, upload.intent, at: version, &session)
+                }
+                if outcomes.contains(where: \.isObjectUsed) {
+                    try context.checkStagedChanges(of: first.area.userID, in: &session)
+                }
+                guard version == first.request.masterVersion,
+                    let committed = try BatchMember.join(members, by: first.grounds.member, in: context, &session)
+                else { return outcomes }
+                for index in outcomes.indices { outcomes[index].commit(as: committed) }
+                return outcomes
+            }
+            if outcomes?.contains(where: \.isCommit) == true { context.hasCommitted = true }
+            return outcomes
+        } catch is Refusal {
+            return nil
+        } catch is CommitRefusal {
+            return nil
+        }
     }
 
-    private func run(_ content: StoredContent?, _ intent: UploadIntent?) throws -> Outcome {
+    struct Outcome {
+        var response: UploadFileResponse
+        /// Whether the row refers to the object; if not, the object is unneeded.
+        var isObjectUsed = false
+        var isCommit = false
+
+        /// Records that the upload's batch is committed.
+        fileprivate mutating func commit(as version: MasterVersion) {
+            guard case .staged(let creationDate, let updateDate) = response else { return }
+            response = .committed(creationDate: creationDate, updateDate: updateDate, masterVersion: version)
+            isCommit = true
+        }
+    }
+
+    /// The same as ``stage(_:_:)``; without content for an upload that is already staged.
+    func run(_ content: StoredContent?, _ intent: UploadIntent?) throws -> Outcome {
         let member = request.batchMember(in: context)
         let outcome = try context.store.transaction { session in
             // The last member of a batch commits it, so members of batches are serialized.
@@ -119,29 +167,37 @@ struct StagingStep {
             if let committed = try member?.commit(in: area, &session) {
                 return Outcome(response: try UploadFileResponse(committed))
             }
-            guard version == request.masterVersion else {
-                // The concurrent change may have removed the caller from the group.
-                _ = try caller.member(of: request.sharingGroupUUID, using: &session)
-                return Outcome(response: .stale(current: version))
+            var outcome = try write(content, intent, at: version, &session)
+            if outcome.isObjectUsed { try context.checkStagedChanges(of: area.userID, in: &session) }
+            if !outcome.response.isStale, let committed = try member?.join(by: grounds.member, &session) {
+                outcome.commit(as: committed)
             }
-            let dates: (creation: WireDate, update: WireDate)
-            var isObjectUsed = false
-            switch try place(content, &session) {
-            case .repeated(let creationDate, let updateDate): dates = (creationDate, updateDate)
-            case .upload(let plan):
-                dates = (plan.existingCreationDate ?? context.now, context.now)
-                guard let content, let intent else { throw Refusal(.uploadConflict) }
-                try intent.end(storing: content, using: &session)
-                try context.checkStagedChanges(of: area.userID, in: &session)
-                isObjectUsed = true
-            }
-            let committed = try member?.join(by: grounds.member, &session)
-            return Outcome(
-                response: .staged(dates.creation, dates.update, committedAs: committed), isObjectUsed: isObjectUsed,
-                isCommit: committed != nil)
+            return outcome
         }
-        context.hasCommitted = outcome.isCommit
+        if outcome.isCommit { context.hasCommitted = true }
         return outcome
+    }
+
+    /// Checks everything again, and writes the row.
+    /// - Parameter version: the group's master version, which is locked.
+    private func write(
+        _ content: StoredContent?, _ intent: UploadIntent?, at version: MasterVersion, _ session: inout StoreSession
+    ) throws -> Outcome {
+        guard version == request.masterVersion else {
+            // The concurrent change may have removed the caller from the group.
+            _ = try caller.member(of: request.sharingGroupUUID, using: &session)
+            return Outcome(response: .stale(current: version))
+        }
+        switch try place(content, &session) {
+        case .repeated(let creationDate, let updateDate):
+            return Outcome(response: .staged(creationDate: creationDate, updateDate: updateDate))
+        case .upload(let plan):
+            guard let content, let intent else { throw Refusal(.uploadConflict) }
+            try intent.end(storing: content, using: &session)
+            return Outcome(
+                response: .staged(creationDate: plan.existingCreationDate ?? context.now, updateDate: context.now),
+                isObjectUsed: true)
+        }
     }
 
     /// Writes the staged row, unless the same upload is already staged.
@@ -205,13 +261,6 @@ extension UploadFileResponse {
         }
         self = .committed(
             creationDate: creationDate, updateDate: updateDate, masterVersion: committed.masterVersion)
-    }
-
-    fileprivate static func staged(
-        _ creationDate: WireDate, _ updateDate: WireDate, committedAs version: MasterVersion?
-    ) -> UploadFileResponse {
-        guard let version else { return .staged(creationDate: creationDate, updateDate: updateDate) }
-        return .committed(creationDate: creationDate, updateDate: updateDate, masterVersion: version)
     }
 }
 

@@ -19,12 +19,29 @@ struct UploadCheck {
         do {
             return try check()
         } catch Refusal(.ownerRemoved) {
-            try context.store.transaction { session in
-                let member = try caller.member(of: request.sharingGroupUUID, using: &session)
-                _ = try session.lockMasterVersionShared(of: member.groupID)
-                try session.withdrawWithoutContent(request.fileUUID, in: member.stagingArea)
-            }
+            try withdraw()
             throw Refusal(.ownerRemoved)
+        }
+    }
+
+    /// The same for several files, on one snapshot; each has its own outcome.
+    static func run(_ checks: [UploadCheck], in store: MetadataStore) throws -> [Result<Outcome, Refusal>] {
+        let outcomes = try store.snapshot { session in
+            try checks.map { check -> Result<Outcome, Refusal> in
+                do { return .success(try check.check(&session)) } catch let refusal as Refusal {
+                    return .failure(refusal)
+                }
+            }
+        }
+        for case (let check, .failure(Refusal(.ownerRemoved))) in zip(checks, outcomes) { try check.withdraw() }
+        return outcomes
+    }
+
+    private func withdraw() throws {
+        try context.store.transaction { session in
+            let member = try caller.member(of: request.sharingGroupUUID, using: &session)
+            _ = try session.lockMasterVersionShared(of: member.groupID)
+            try session.withdrawWithoutContent(request.fileUUID, in: member.stagingArea)
         }
     }
 

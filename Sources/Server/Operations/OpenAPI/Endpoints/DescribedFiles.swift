@@ -12,9 +12,15 @@ extension IndexRequest: DescribedRequest {
         errors: [.groupUnknown],
         replyHeaders: [
             ResponseHeader.entityTag.rawValue: ["description": "Identifies this state.", "schema": Schemas.text],
-            "cache-control": ["schema": Schemas.text],
+            "cache-control": ["schema": Schemas.text], "vary": ["schema": Schemas.text],
+            "content-encoding": [
+                "description": "`gzip` if the list of files is compressed.", "schema": Schemas.text,
+            ],
         ],
-        requestHeaders: [.ifNoneMatch: "The `etag` of the state that the client has."], canBeNotModified: true)
+        requestHeaders: [
+            .ifNoneMatch: "The `etag` of the state that the client has.",
+            .acceptEncoding: "`gzip` permits a compressed reply.",
+        ], canBeNotModified: true)
 }
 
 extension ChangesRequest: DescribedRequest {
@@ -96,6 +102,48 @@ extension UploadFileRequest: DescribedRequest {
             .unknownMimeType, .bodyLengthMismatch, .lengthRequired, .checksumMismatch, .appMetaDataTooLarge,
             .mimeTypeChanged, .fileDeleted, .fileNotDeleted, .uploadConflict, .transferTooSlow, .tooManyTransfers,
         ]))
+}
+
+extension UploadSmallFilesRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Stages many small files; each has the result that UploadFile would have.", isGroupUUID: true,
+        reply: Schemas.object([
+            "results": Schemas.array(of: [
+                "oneOf": [
+                    Schemas.object([
+                        "status": Schemas.int64,
+                        "message": [
+                            "oneOf": [
+                                Schemas.object(
+                                    ["creationDate": Schemas.date, "updateDate": Schemas.date],
+                                    optional: ["committedMasterVersion": Schemas.int64]), Schemas.stale,
+                            ]
+                        ],
+                    ]),
+                    Schemas.object(
+                        ["status": Schemas.int64, "error": Schemas.reference("Error")],
+                        optional: ["retryAfter": Schemas.int64]),
+                ]
+            ])
+        ]),
+        body: [
+            "required": true,
+            "content": [
+                "multipart/form-data": [
+                    "schema": Schemas.object([
+                        "files": Schemas.object([
+                            "files": Schemas.array(
+                                of: Schemas.object(["parameters": Schemas.text, "sizeBytes": Schemas.int64]))
+                        ]),
+                        "contents": Schemas.array(of: ["type": "string", "format": "binary"]),
+                    ])
+                ]
+            ],
+        ],
+        errors: [
+            .bodyLengthMismatch, .lengthRequired, .bodyTooLarge, .mediaTypeUnsupported, .badRequest, .transferTooSlow,
+            .tooManyTransfers, .parameterOutOfRange,
+        ])
 }
 
 extension CreateUploadRequest: DescribedRequest {

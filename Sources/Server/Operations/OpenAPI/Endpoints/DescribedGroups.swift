@@ -9,8 +9,10 @@ extension CreateSharingInvitationRequest: DescribedRequest {
 
 extension GetSharingInvitationInfoRequest: DescribedRequest {
     static let description = EndpointDescription(
-        summary: "Returns what an invitation offers.",
-        reply: Schemas.object(["permission": Schemas.permission, "allowSocialAcceptance": Schemas.bool]),
+        summary: "Returns what an invitation offers, and who invites to which group.",
+        reply: Schemas.object(
+            ["permission": Schemas.permission, "allowSocialAcceptance": Schemas.bool],
+            optional: ["sharingGroupName": Schemas.text, "invitingUserName": Schemas.text]),
         errors: [.invitationGone])
 }
 

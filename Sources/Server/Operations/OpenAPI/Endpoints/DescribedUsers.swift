@@ -9,6 +9,10 @@ extension HealthCheckRequest: DescribedRequest {
                 "deployedGitTag": Schemas.version,
                 "availability": ["type": "string", "enum": ["full", "readOnly", "maintenance"]],
                 "mimeTypes": Schemas.array(of: Schemas.text),
+                "uploadSmallFiles": Schemas.object([
+                    "maximumFiles": Schemas.int64, "maximumFileBytes": Schemas.int64,
+                    "maximumBodyBytes": Schemas.int64,
+                ]),
             ], optional: ["diagnostics": Schemas.text]))
 }
 
