@@ -59,7 +59,7 @@ final class SyncDriver: Sendable {
     let fileChanges = Broadcast<ChangedFiles>()
     let statuses = Broadcast<SyncStatus>()
     let transfers = Broadcast<FileTransfer>()
-
+    let suspensions = Broadcast<Bool>()
     private struct WeakDelegate {
         weak var delegate: (any SyncServerDelegate)?
     }
@@ -388,5 +388,6 @@ final class SyncDriver: Sendable {
         fileChanges.finish()
         statuses.finish()
         transfers.finish()
+        suspensions.finish()
     }
 }

@@ -11,6 +11,10 @@ enum EndpointReply {
     case empty(status: Int)
     /// The client's state is still current (304); no body.
     case notModified
+    /// A complete stream of events.
+    case events([UInt8])
+    /// The web server answers instead, in one of its internal locations.
+    case elsewhere(location: String)
     /// The endpoint has sent its reply itself, with this many bytes of body.
     case sent(bytes: Int64, status: Int = 200)
 
