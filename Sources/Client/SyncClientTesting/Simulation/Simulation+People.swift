@@ -26,6 +26,10 @@ extension Simulation {
             try manageAccount(device)
             return
         }
+        if options.hasDownloadsOnDemand, random.once(in: 4) {
+            try manageContents(device)
+            return
+        }
         // A switch without files ends too soon.
         if options.hasAccountSwitches, device.files.isEmpty {
             try addFile(device)
@@ -75,7 +79,7 @@ extension Simulation {
 
     // MARK: On a device
 
-    private var hasAllFiles: Bool { options.maximumFiles.map { madeFiles >= $0 } ?? false }
+    var hasAllFiles: Bool { options.maximumFiles.map { madeFiles >= $0 } ?? false }
 
     private func addFile(_ device: SimulatedDevice) throws {
         guard !hasAllFiles else {
@@ -259,8 +263,7 @@ extension Simulation {
         guard try perform(actions, on: device) else { return }
         for file in files {
             log("\(device.index) deletes \(file.rawValue.suffix(4))")
-            device.files[file] = nil
-            device.wishes.remove(file)
+            device.drop(file)
         }
     }
 
