@@ -239,7 +239,7 @@ struct DeliveryTests {
         #expect(Set(texts.map(\.kind)) == [.appMetaData])
         let listed = tablet.client.files(inFileGroup: fileGroup)
         #expect(Set(listed.map(\.appMetaData)) == ["photo", "icon"])
-        #expect(tablet.client.files(inSharingGroup: tablet.group).allSatisfy(\.isIndexOnly))
+        #expect(tablet.client.files(inSharingGroup: tablet.group).allSatisfy { $0.isIndexOnly })
         let wanted = try #require(listed.first { $0.appMetaData == "icon" })
         try tablet.client.requestDownload(of: wanted.fileUUID, priority: .high)
         let requested = try tablet.client.attributes(of: icon)
