@@ -15,6 +15,7 @@ public struct Services: Sendable {
     public var passwordMemory = PasswordMemory()
     public var strangeServers: StrangeServers
     public var refusalLog: RefusalLog
+    public let stagedAllowances = StagedAllowances()
     public var settings: Settings
     public var partBudget: PartBudget
     /// The current time by the database's clock; advances during a request, unlike ``RequestContext/now``.
