@@ -371,7 +371,8 @@ extension Simulation {
                 entry.fileVersion != nil || !state.pendingItems(of: file).isEmpty
             else {
                 device.wishes.remove(file)
-                device.asked.remove(file)
+                // The library keeps the request for a file that a restored server has lost.
+                if device.engine?.state.directory[file]?.forceDownload != true { device.asked.remove(file) }
                 continue
             }
             if device.engine?.state.groups[entry.sharingGroupUUID]?.removedFromGroup != false {
