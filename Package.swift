@@ -86,13 +86,14 @@ let package = Package(
         library("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         library("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev"),
         library("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
+        library("CIsal", pkgConfig: "libisal", apt: "libisal-dev"),
         library("CExpat", pkgConfig: "expat", apt: "libexpat1-dev"),
         module("System", "Posix", ["CPosix"]),
         module("System", "FastCGI", ["CFastCGI"]),
         module("System", "MariaDB", ["CMariaDB"]),
         module("System", "Curl", ["CCurl", "Posix"]),
         module("System", "OpenSSLCrypto", ["COpenSSL"]),
-        module("System", "Gzip", ["CZlib"]),
+        module("System", "Gzip", ["CIsal", "CZlib"]),
         module("System", "Expat", ["CExpat"]),
 
         // Protocol: the messages between servers and clients.
@@ -286,7 +287,10 @@ if Context.environment["SYNCSERVER_WRAPPERS_ONLY"] == "1" {
     let wrappers = ["Posix", "FastCGI", "MariaDB", "Curl", "OpenSSLCrypto", "Expat", "Gzip"]
     let kept = Set(
         wrappers + wrappers.flatMap { ["C\($0)", "\($0)Tests"] }
-            + ["COpenSSL", "CZlib", "StorageHashes", "SyncProtocol", "UntrustedInput", "HTTPTransport", "TestSupport"])
+            + [
+                "COpenSSL", "CIsal", "CZlib", "StorageHashes", "SyncProtocol", "UntrustedInput", "HTTPTransport",
+                "TestSupport",
+            ])
     package.products = []
     package.targets.removeAll { !kept.contains($0.name) }
 }

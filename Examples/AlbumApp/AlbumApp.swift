@@ -58,8 +58,7 @@ final class AppModel {
     private(set) var device: AlbumDevice?
     private(set) var isSignedIn = false
     /// The invitation that the user is asked about.
-    var invitation: SharingInvitationUUID?
-    /// A sentence to show once.
+    var invitation: SyncServer.Invitation?
     var problem: String?
     let invitations: InvitationInbox
     var eventsHandled: (() -> Void)?
@@ -69,7 +68,6 @@ final class AppModel {
         invitations = InvitationInbox(link)
     }
 
-    /// Opens the store, unless it is open.
     func start() {
         guard device == nil else { return }
         do {
@@ -79,7 +77,7 @@ final class AppModel {
             self.device = device
             Task {
                 isSignedIn = await device.session.account != nil
-                invitations.deliver { code in Task { @MainActor in self.invitation = code } }
+                invitations.deliver { code in Task { @MainActor in await self.show(code) } }
             }
         } catch { problem = error.localizedDescription }
     }
@@ -96,19 +94,26 @@ final class AppModel {
             isSignedIn = true
             device.client.resumePendingUploads()
         } catch {
-            let isCancelled = (error as? SignInError)?.code == .cancelled
-            if !isCancelled { problem = error.localizedDescription }
+            if (error as? SignInError)?.code != .cancelled { problem = error.localizedDescription }
         }
     }
 
-    /// Joins the album of the invitation.
-    func join(_ code: SharingInvitationUUID) async {
+    private func show(_ code: SharingInvitationUUID) async {
+        await perform {
+            switch try await device?.client.getSharingInvitationInfo(invitationCode: code) {
+            case .invitation(let found): invitation = found
+            case .noInvitationFound, nil: problem = "The invitation is used up, or has expired."
+            }
+        }
+    }
+
+    func join(_ invitation: SyncServer.Invitation) async {
         if !isSignedIn { await signIn(isInvited: true) }
         guard isSignedIn, let client = device?.client else { return }
-        do {
-            let album = try await client.redeemSharingInvitation(invitationCode: code)
+        await perform {
+            let album = try await client.redeemSharingInvitation(invitationCode: invitation.code)
             try client.sync(sharingGroupUUID: album)
-        } catch { problem = error.localizedDescription }
+        }
     }
 
     /// All transfers of the background session have been reported.

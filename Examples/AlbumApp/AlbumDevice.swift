@@ -41,7 +41,6 @@ final class AlbumDevice: SyncServerDelegate {
         transfers.connect(to: client)
     }
 
-    /// The app's URL of a file.
     func url(of file: SyncAttributes) -> URL { folder.appending(path: file.fileUUID.rawValue) }
 
     /// The photos among `files` whose contents are on this device.
@@ -74,7 +73,6 @@ final class AlbumDevice: SyncServerDelegate {
             try client.uploadImmutable(localFile: client.location(of: url(of: picture)), withAttributes: picture)
             try client.uploadCopy(localFile: client.location(of: url(of: discussion)), withAttributes: discussion)
         } catch {
-            // For instance, the user may only read.
             try? client.withdraw(forFileUUID: picture.fileUUID)
             for file in [picture, discussion] { try? FileManager.default.removeItem(at: url(of: file)) }
             throw error
@@ -104,7 +102,6 @@ final class AlbumDevice: SyncServerDelegate {
         try client.sync(sharingGroupUUID: photo.picture.sharingGroupUUID)
     }
 
-    /// Retries changes that were set aside.
     func retry(_ photo: Photo) throws {
         for file in [photo.picture, photo.discussion] { try? client.retryUpload(forFileUUID: file.fileUUID) }
         try client.sync(sharingGroupUUID: photo.picture.sharingGroupUUID)

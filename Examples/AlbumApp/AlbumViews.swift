@@ -21,9 +21,11 @@ struct RootView: View {
         } message: {
             Text(app.problem ?? "")
         }
-        .alert("Join the album?", isPresented: $app.invitation.isPresent, presenting: app.invitation) { code in
-            Button("Join") { Task { await app.join(code) } }
+        .alert("Join the album?", isPresented: $app.invitation.isPresent, presenting: app.invitation) { invitation in
+            Button("Join") { Task { await app.join(invitation) } }
             Button("Not now", role: .cancel) {}
+        } message: { invitation in
+            Text("\(invitation.invitingUserName ?? "Somebody") shares \(invitation.sharingGroupName ?? "an album").")
         }
     }
 }
@@ -73,7 +75,6 @@ struct AlbumsView: View {
     }
 }
 
-/// A problem that concerns everything, with its remedy.
 struct ProblemRow: View {
     let error: SyncError
     let app: AppModel
@@ -183,10 +184,7 @@ struct PhotoView: View {
                 Button("Do not send", role: .destructive) { app.perform { try device.withdraw(photo) } }
             }
             ForEach(discussion?.messages ?? [], id: \.id) { message in
-                VStack(alignment: .leading) {
-                    Text(message.author)
-                    Text(message.text)
-                }
+                Text("\(message.author): \(message.text)")
             }
             TextField("Comment", text: $text).onSubmit { comment() }
         }

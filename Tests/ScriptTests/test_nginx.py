@@ -698,6 +698,7 @@ class NetworkTests(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         layout = nginxsite.prepare(folder.name)
+        nginxsite.turn_signals_off(layout)
         configuration = layout.nginx / "networks.conf"
         port = choose(set())
         configuration.write_text(NETWORKS.format(

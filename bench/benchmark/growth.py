@@ -1,4 +1,4 @@
-"""P19: the cost of a server with a million files, compared with an almost empty one."""
+"""P20: the cost of a server with a million files, compared with an almost empty one."""
 
 import statistics
 import subprocess
@@ -27,8 +27,8 @@ def with_many_files(stack: BenchStack, files: int, repetitions: int) -> list[Res
     return [
         *(Result(number, f"{what}, {files:,} files on the server against none", "ms", 1.5, 1.1, many[what], few[what],
                  is_cost=True)
-          for number, what in (("P19a", "one file uploaded and committed"), ("P19b", "Index after one change"))),
-        Result("P19c", f"`syncctl status` with {files:,} files", "ms", 400, 200, many["status"],
+          for number, what in (("P20a", "one file uploaded and committed"), ("P20b", "Index after one change"))),
+        Result("P20c", f"`syncctl status` with {files:,} files", "ms", 400, 200, many["status"],
                note=f"without files {statistics.median(few['status']):.0f} ms")]
 
 

@@ -5,8 +5,9 @@ import SyncProtocol
 /// Lists the caller's sharing groups, and the files of one of them together with its master version.
 ///
 /// Everything is read from one snapshot, so the version describes exactly the files listed. A long reply is sent while
-/// its rows are read (``ReplyStream``), with the files compressed if the client accepts it. A client that names its state (``EntityTag``) learns whether that is still
-/// current, and a client that names a master version gets the changes after it. Reads only; may be repeated.
+/// its rows are read (``ReplyStream``), with the files compressed if the client accepts it. A client that names its
+/// state (``EntityTag``) learns whether that is still current, and a client that names a master version gets the
+/// changes after it. Reads only; may be repeated.
 struct IndexEndpoint: Endpoint {
     /// - Throws: ``ErrorCode/groupUnknown`` if the caller is not a member of the requested group.
     func respond(

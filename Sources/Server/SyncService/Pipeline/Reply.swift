@@ -11,6 +11,10 @@ enum EndpointReply {
     case empty(status: Int)
     /// The client's state is still current (304); no body.
     case notModified
+    /// A complete stream of events.
+    case events([UInt8])
+    /// The web server answers instead, in one of its internal locations.
+    case elsewhere(location: String)
     /// The endpoint has sent its reply itself, with this many bytes of body.
     case sent(bytes: Int64, status: Int = 200)
 
@@ -31,7 +35,7 @@ enum EndpointReply {
 /// The beginning of a reply can be compressed, up to ``endCompression(_:)``. The rest then follows in the same encoding,
 /// but uncompressed: if texts of different people were compressed together, the length of a reply would show to an
 /// observer whether they have something in common (docs/threat-model.md).
-struct ReplyStream {
+struct ReplyStream: ~Copyable {
     /// Bytes sent at a time; see ``ClientConnection/canWriteWithoutWaiting``.
     private static let chunkBytes = 64 * 1024
     /// The same for compressed bytes.
@@ -41,10 +45,10 @@ struct ReplyStream {
 
     private let connection: any ClientConnection
     private let headers: [(name: String, value: String)]
-    /// Nil if the reply is not compressed.
+    /// Whether the reply is compressed, as far as is known.
+    private var isCompressed: Bool
+    /// Nil until the first text is compressed.
     private var gzip: GzipStream?
-    /// Whether the first text has been compressed.
-    private var hasCompressed = false
     /// How much of the buffer has been sent: of the text, or of its compressed form.
     private var sentBytes = 0
     private var failure: ClientGone?
@@ -58,16 +62,16 @@ struct ReplyStream {
     init(on connection: any ClientConnection, headers: [(name: String, value: String)], isCompressed: Bool = false) {
         self.connection = connection
         self.headers = headers
-        if isCompressed { gzip = GzipStream() }
+        self.isCompressed = isCompressed
     }
 
     /// The header that states the encoding of the reply.
-    var encodingHeaders: [(name: String, value: String)] { gzip == nil ? [] : [("content-encoding", "gzip")] }
+    var encodingHeaders: [(name: String, value: String)] { isCompressed ? [("content-encoding", "gzip")] : [] }
 
     /// Sends the complete chunks in the buffer, as far as possible without blocking. If the phone has disconnected, the
     /// text is discarded.
     mutating func offer(_ json: inout JSONWriter) {
-        if gzip != nil {
+        if isCompressed {
             if json.bytes.count >= Self.chunkBytes { compress(&json) }
             return
         }
@@ -85,31 +89,32 @@ struct ReplyStream {
 
     /// Compresses the text in the buffer, and sends the result as far as possible without blocking.
     private mutating func compress(_ json: inout JSONWriter) {
-        hasCompressed = true
-        json.drain { gzip?.append($0.span) }
-        while let output = gzip?.output, output.count - sentBytes >= Self.compressedChunkBytes, failure == nil,
+        var stream = gzip.take() ?? GzipStream()
+        json.drain { stream.append($0.span) }
+        while stream.output.count - sentBytes >= Self.compressedChunkBytes, failure == nil,
             connection.canWriteWithoutWaiting
         {
-            let end = sentBytes + min(Self.chunkBytes, output.count - sentBytes)
-            do { try send(sentBytes..<end, of: output.span) } catch { failure = error }
+            let end = sentBytes + min(Self.chunkBytes, stream.output.count - sentBytes)
+            do { try send(sentBytes..<end, of: stream.output.span) } catch { failure = error }
         }
-        if failure != nil { sentBytes = gzip?.output.count ?? 0 }
-        gzip?.output.removeSubrange(..<sentBytes)
+        stream.output.removeSubrange(..<(failure == nil ? sentBytes : stream.output.count))
         sentBytes = 0
+        gzip = consume stream
     }
 
     /// Compresses what is in the buffer, but nothing after it. A short reply is not compressed at all.
     mutating func endCompression(_ json: inout JSONWriter) {
-        guard gzip != nil else { return }
-        if hasCompressed || json.bytes.count >= Self.shortestCompressed { compress(&json) } else { gzip = nil }
+        guard isCompressed else { return }
+        isCompressed = gzip != nil || json.bytes.count >= Self.shortestCompressed
+        if isCompressed { compress(&json) }
     }
 
     /// The body of a reply of which nothing has been sent.
     mutating func wholeBody(_ json: JSONWriter) -> [UInt8] {
-        guard gzip != nil else { return json.bytes }
-        gzip?.store(json.bytes.span)
-        gzip?.finish()
-        return gzip?.output ?? []
+        guard var stream = gzip.take() else { return json.bytes }
+        stream.store(json.bytes.span)
+        stream.finish()
+        return stream.output
     }
 
     /// Sends the rest, waiting for the phone. Call when no database connection is held anymore.

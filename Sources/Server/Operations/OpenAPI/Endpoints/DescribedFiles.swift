@@ -23,6 +23,22 @@ extension IndexRequest: DescribedRequest {
         ], canBeNotModified: true)
 }
 
+extension ChangesRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Waits for changes in the caller's sharing groups: server-sent events, or one reply (long polling).",
+        reply: Schemas.object(
+            [:],
+            optional: [
+                "sharingGroupUUID": Schemas.uuid, "masterVersion": Schemas.int64, "lastEventId": Schemas.text,
+            ]),
+        errors: [.endpointUnknown],
+        replyHeaders: ["cache-control": ["schema": Schemas.text]],
+        requestHeaders: [
+            .accept: "`text/event-stream` for a stream of events; otherwise the reply is one signal.",
+            .lastEventID: "The state that the client knows.",
+        ])
+}
+
 extension DownloadFileRequest: DescribedRequest {
     static let description = EndpointDescription(
         summary: "Streams a file's committed version from its owner's storage.",
