@@ -122,9 +122,10 @@ extension SyncStateMachine {
         state.directory[file]?.isIndexOnly == true && state.pendingItems(of: file).isEmpty
     }
 
-    /// Whether the app has queued contents or a deletion of a file, which others' changes would conflict with.
+    /// Whether the app has queued contents or a deletion of a file, which others' changes would conflict with, or has
+    /// contents that were set aside: without a delivery of others' changes, a retry would silently replace them.
     func hasContentWork(on file: FileUUID) -> Bool {
-        state.pendingItems(of: file).contains { $0.kind != .appMetaData }
+        (state.pendingItems(of: file) + changesSetAside(of: file)).contains { $0.kind != .appMetaData }
     }
 
     /// The required download of a file that the directory does not contain.
