@@ -89,7 +89,7 @@ extension SyncStateMachine {
                 $0.cloudStorageType = storage ?? $0.cloudStorageType
             }
         case .stale, .failed, .fileStaged, .done, .uploads, .batchCommitted, .committed, .index, .reuploaded,
-            .serverMove, .accountSwitchSettled:
+            .serverMove, .accountSwitchSettled, .several, .smallFiles:
             state.downloads.update(id) { $0.status = .notStarted }
             endTransfers(afterFailedDownload(reply))
         }
