@@ -86,13 +86,14 @@ let package = Package(
         library("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         library("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev"),
         library("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
+        library("CIsal", pkgConfig: "libisal", apt: "libisal-dev"),
         library("CExpat", pkgConfig: "expat", apt: "libexpat1-dev"),
         module("System", "Posix", ["CPosix"]),
         module("System", "FastCGI", ["CFastCGI"]),
         module("System", "MariaDB", ["CMariaDB"]),
         module("System", "Curl", ["CCurl", "Posix"]),
         module("System", "OpenSSLCrypto", ["COpenSSL"]),
-        module("System", "Gzip", ["CZlib"]),
+        module("System", "Gzip", ["CIsal", "CZlib"]),
         module("System", "Expat", ["CExpat"]),
 
         // Protocol: the messages between servers and clients.
@@ -117,8 +118,8 @@ let package = Package(
         module(
             "Server", "SyncService",
             [
-                "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "Providers", "Store", "UntrustedInput",
-                "Vault", logging,
+                "Gzip", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "Providers", "Store",
+                "UntrustedInput", "Vault", logging,
             ]),
         module("Server", "Metrics", ["Posix", "SyncProtocol", "HTTPTransport", "Providers"]),
         module(
@@ -178,6 +179,7 @@ let package = Package(
         tests("System", "CurlTests", ["Curl", "Posix", "TestSupport"]),
         tests("System", "OpenSSLCryptoTests", ["OpenSSLCrypto", "Posix", "TestSupport"]),
         tests("System", "ExpatTests", ["Expat"]),
+        tests("System", "GzipTests", ["Gzip", "TestSupport"]),
         tests("Protocol", "SyncProtocolTests", ["SyncProtocol"]),
         tests("Protocol", "StorageHashesTests", ["OpenSSLCrypto", "StorageHashes", "TestSupport"]),
         tests("Server", "UntrustedInputTests", ["UntrustedInput"]),
@@ -282,10 +284,13 @@ let package = Package(
 // The wrappers of C libraries, their tests and dependencies only: scripts/sanitize builds these again with the address
 // sanitizer, in a fraction of the time that a full build would take.
 if Context.environment["SYNCSERVER_WRAPPERS_ONLY"] == "1" {
-    let wrappers = ["Posix", "FastCGI", "MariaDB", "Curl", "OpenSSLCrypto", "Expat"]
+    let wrappers = ["Posix", "FastCGI", "MariaDB", "Curl", "OpenSSLCrypto", "Expat", "Gzip"]
     let kept = Set(
         wrappers + wrappers.flatMap { ["C\($0)", "\($0)Tests"] }
-            + ["COpenSSL", "StorageHashes", "SyncProtocol", "UntrustedInput", "HTTPTransport", "TestSupport"])
+            + [
+                "COpenSSL", "CIsal", "CZlib", "StorageHashes", "SyncProtocol", "UntrustedInput", "HTTPTransport",
+                "TestSupport",
+            ])
     package.products = []
     package.targets.removeAll { !kept.contains($0.name) }
 }

@@ -48,13 +48,6 @@ final class AlbumDevice: SyncServerDelegate {
         }
     }
 
-    /// Selects an album, existing or new. The library collects changes for one group at a time: this closes another
-    /// group's changes, which its next sync sends.
-    func turn(to album: SharingGroupUUID) throws {
-        let open = client.pendingReport().changes.first { !$0.isClosed && $0.sharingGroupUUID != album }
-        if let open { try client.closeQueue(sharingGroupUUID: open.sharingGroupUUID) }
-    }
-
     /// Adds a photo. It appears here immediately, and for others after a sync.
     func add(_ original: URL, title: String, to album: SharingGroupUUID) throws {
         let fileGroup = FileGroupUUID()
@@ -62,7 +55,6 @@ final class AlbumDevice: SyncServerDelegate {
             fileUUID: FileUUID(), sharingGroupUUID: album, mimeType: .picture, fileGroupUUID: fileGroup)
         let discussion = SyncAttributes(
             fileUUID: FileUUID(), sharingGroupUUID: album, mimeType: .discussion, fileGroupUUID: fileGroup)
-        try turn(to: album)
         do {
             try FileManager.default.copyItem(at: original, to: url(of: picture))
             try Discussion(title: title).write(to: url(of: discussion))
@@ -83,7 +75,6 @@ final class AlbumDevice: SyncServerDelegate {
         let before = try Discussion(contentsOf: file)
         var discussion = before
         discussion.say(text, author: settings.person)
-        try turn(to: photo.discussion.sharingGroupUUID)
         try discussion.write(to: file)
         do {
             try client.uploadCopy(localFile: client.location(of: file), withAttributes: photo.discussion)
@@ -102,14 +93,12 @@ final class AlbumDevice: SyncServerDelegate {
     /// Removes a photo for everybody.
     func remove(_ photo: Photo) throws {
         let files = [photo.picture, photo.discussion]
-        try turn(to: photo.picture.sharingGroupUUID)
         try client.delete(filesWithUUIDs: files.map(\.fileUUID))
         for file in files { try? FileManager.default.removeItem(at: url(of: file)) }
     }
 
     /// Sends local changes to an album, and fetches changes by others. Retries changes that the server rejected before.
     func sync(_ album: SharingGroupUUID) async throws -> SyncReport {
-        try turn(to: album)
         for change in client.pendingReport().changes where change.isDead && change.sharingGroupUUID == album {
             if let file = change.fileUUID { try? client.retryUpload(forFileUUID: file) }
         }

@@ -94,7 +94,6 @@ struct Create: AsyncParsableCommand {
                 if !another, let namesake = groups.first(where: { $0.sharingGroupName == name }) {
                     throw AlbumError.albumExists(AlbumOptions.line(namesake, among: groups))
                 }
-                try device.turn(to: group)
                 try device.client.createSharingGroup(sharingGroupUUID: group, sharingGroupName: name)
                 try await device.client.synced(sharingGroupUUID: group)
             }

@@ -77,6 +77,7 @@ struct AccessTests {
         let ofFile = stale.merging(["fileUUID": UUID().uuidString, "fileVersion": "0"]) { $1 }
         return switch endpoint {
         case .healthCheck, .checkPrimaryCreds, .checkCreds, .removeUser, .appleNotifications, .revokeDeviceGrants: [:]
+        case .changes: [:]
         case .addUser, .createSharingGroup: ["sharingGroupUUID": UUID().uuidString, "cloudFolderName": "Folder"]
         case .index, .getUploads, .discardUploads, .getSharingInvitations, .getSharingGroupMembers,
             .uploadSmallFiles:

@@ -8,10 +8,13 @@ struct IndexConditionTests {
 
     init() throws { server = try TestServer.shared() }
 
-    private func index(of alice: TestUser, ifNoneMatch tag: String? = nil) throws -> HTTPReply {
+    private func index(
+        of alice: TestUser, ifNoneMatch tag: String? = nil, accepting encodings: String? = nil
+    ) throws -> HTTPReply {
         try server.call(
             "GET", "Index", ["sharingGroupUUID": alice.group],
-            headers: alice.headers + (tag.map { [("If-None-Match", $0)] } ?? []))
+            headers: alice.headers + (tag.map { [("If-None-Match", $0)] } ?? [])
+                + (encodings.map { [("Accept-Encoding", $0)] } ?? []))
     }
 
     @Test("Conditional requests get 304 until a commit, then 200 with a new ETag")
@@ -36,6 +39,61 @@ struct IndexConditionTests {
                 headers: alice.with(account: alice.account).headers.filter {
                     $0.name != "access_token"
                 } + [("If-None-Match", tag)]), 401)
+    }
+
+    /// What URLSession sends.
+    private static let encodingsOfPhones = "gzip, deflate, br"
+
+    @Test("A list is compressed for clients that accept gzip, and its tags match with and without compression")
+    func compressed() throws {
+        let alice = try server.signUpOwningUser()
+        try giveFiles(20_000, to: alice)
+
+        let plain = try index(of: alice)
+        let list = try index(of: alice, accepting: Self.encodingsOfPhones)
+
+        #expect(plain.status == 200 && plain.values(of: "content-encoding").isEmpty)
+        #expect(list.status == 200 && list.isComplete && list.values(of: "content-encoding") == ["gzip"])
+        expectVersion(list)
+        #expect(try list.decoded().body == plain.body)
+        #expect(list.body.count < plain.body.count / 5)
+        for encodings in ["gzip;q=0", "gzip;q=0, *", "br", "identity"] {
+            #expect(try index(of: alice, accepting: encodings).body == plain.body, "\(encodings)")
+        }
+        let tags = [plain, list].flatMap { $0.values(of: "etag") }
+        #expect(tags.count == 2 && tags.last == tags.first.map { "W/\($0)" })
+        for encodings in [nil, Self.encodingsOfPhones] {
+            for tag in tags {
+                let unchanged = try index(of: alice, ifNoneMatch: tag, accepting: encodings)
+                #expect(unchanged.status == 304 && unchanged.body.isEmpty)
+                #expect(unchanged.values(of: "etag") == (encodings == nil ? [tags[0]] : [tags[1]]))
+                #expect(unchanged.values(of: "content-encoding").isEmpty)
+                #expect(unchanged.values(of: "vary").map { $0.lowercased() } == ["accept-encoding"])
+            }
+        }
+        let head = try server.call(
+            "HEAD", "Index", ["sharingGroupUUID": alice.group], headers: alice.headers + [("Accept-Encoding", "gzip")])
+        #expect(head.status == 405 && head.values(of: "content-encoding").isEmpty)
+    }
+
+    @Test("A client with HTTP/1.0 gets the same compressed list, and one that disconnects costs others nothing")
+    func compressedForOthers() throws {
+        let alice = try server.signUpOwningUser()
+        try giveFiles(20_000, to: alice)
+        let query = ClientQuery.text(["sharingGroupUUID": alice.group])
+        let call = HTTPCall("GET", "/Index/\(query)", headers: alice.headers + [("Accept-Encoding", "gzip")])
+
+        for _ in 0..<20 {
+            let conversation = try HTTPConversation(to: server.address)
+            try conversation.send(call.head(for: server.address))
+            conversation.hangUp()
+        }
+        var old = try HTTPConversation(to: server.address)
+        try old.send(call.head(for: server.address).replacing(" HTTP/1.1\r\n", with: " HTTP/1.0\r\n"))
+        let list = try old.reply()
+
+        #expect(list.status == 200 && list.values(of: "transfer-encoding").isEmpty)
+        #expect(try list.decoded().json?.fileIndex?.array?.count == 20_000)
     }
 
     @Test("Following the versions in replies with since finds every change and deletion")

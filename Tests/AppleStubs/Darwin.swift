@@ -1,4 +1,5 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 // The C library. Most of it is Glibc here, so that a check does not see functions that only Glibc has.
 @_exported public import Glibc
 

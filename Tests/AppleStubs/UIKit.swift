@@ -11,9 +11,27 @@ public import AppleFoundation
     public static let didEnterBackgroundNotification = Notification.Name("didEnterBackground")
     public static let willEnterForegroundNotification = Notification.Name("willEnterForeground")
     public var applicationState: State { .active }
+    public var connectedScenes: Set<UIScene> { [] }
 }
 
 @MainActor open class UIWindow: UIResponder {}
+
+@MainActor open class UIScene: NSObject {
+    public enum ActivationState: Sendable { case unattached, foregroundActive, foregroundInactive, background }
+    public var activationState: ActivationState { .foregroundActive }
+}
+
+public final class UIWindowScene: UIScene {
+    public var keyWindow: UIWindow? { nil }
+}
+
+public final class UIImage: NSObject, Sendable {
+    public override init() {}
+    public init?(data: Data) {}
+    public init?(contentsOfFile path: String) {}
+    public func jpegData(compressionQuality: CGFloat) -> Data? { nil }
+    public func byPreparingThumbnail(ofSize size: CGSize) async -> UIImage? { nil }
+}
 
 @MainActor public protocol UIApplicationDelegate: AnyObject {
     func application(

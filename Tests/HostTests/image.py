@@ -18,7 +18,7 @@ BASE = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "eatmydata"]
 # The packages that an operator installs, and those that our packages need or recommend.
 WANTED = ["certbot", "curl", "fish", "gnupg", "logrotate", "mariadb-server", "nginx", "openssh-server", "openssl",
           "python3-pil", "rclone", "zsh"]
-NEEDED = ["libfcgi0ldbl", "libcurl4", "libmariadb3"]
+NEEDED = ["libfcgi0ldbl", "libcurl4", "libisal2", "libmariadb3"]
 DAYS_TO_KEEP = 7
 
 

@@ -202,7 +202,7 @@ class WebServerTests(unittest.TestCase):
         sent = {"access_token": "a", "X-token-type": "b", "SyncServer-Device-UUID": "c", "X-account-id": "d",
                 "SyncServer-authorization-code": "e", "SyncServer-redirect-uri": "j", "SyncServer-code-verifier": "k",
                 "X-account-details": "f", "X-microsoft-access-token": "g",
-                "If-None-Match": '"h"', "Accept": "i", "Range": "bytes=1-2", "If-Range": '"l"',
+                "If-None-Match": '"h"', "Accept": "i", "Accept-Encoding": "m", "Range": "bytes=1-2", "If-Range": '"l"',
                 "Cookie": "no", "X-Other": "no", "Proxy": "no"}
 
         _, body = self.request("PATCH", "/Some%20Path/?b=1+2%20&a=%2F", headers=sent)
@@ -214,7 +214,8 @@ class WebServerTests(unittest.TestCase):
             "HTTP_SYNCSERVER_REDIRECT_URI": "j", "HTTP_SYNCSERVER_CODE_VERIFIER": "k",
             "HTTP_X_ACCOUNT_DETAILS": "f",
             "HTTP_X_MICROSOFT_ACCESS_TOKEN": "g",
-            "HTTP_IF_NONE_MATCH": '"h"', "HTTP_ACCEPT": "i", "HTTP_RANGE": "bytes=1-2", "HTTP_IF_RANGE": '"l"'})
+            "HTTP_IF_NONE_MATCH": '"h"', "HTTP_ACCEPT": "i", "HTTP_ACCEPT_ENCODING": "m",
+            "HTTP_RANGE": "bytes=1-2", "HTTP_IF_RANGE": '"l"'})
         self.assertEqual(parameters["REQUEST_METHOD"], "PATCH")
         self.assertEqual(parameters["QUERY_STRING"], "b=1+2%20&a=%2F")
         self.assertEqual(parameters["DOCUMENT_URI"], "/Some Path/")
@@ -697,6 +698,7 @@ class NetworkTests(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         layout = nginxsite.prepare(folder.name)
+        nginxsite.turn_signals_off(layout)
         configuration = layout.nginx / "networks.conf"
         port = choose(set())
         configuration.write_text(NETWORKS.format(

@@ -1,3 +1,5 @@
+import Foundation
+
 /// A complete HTTP reply as received, with header names in their original letter case.
 public struct HTTPReply: Sendable, CustomStringConvertible {
     /// The status code.
@@ -43,6 +45,27 @@ public struct HTTPReply: Sendable, CustomStringConvertible {
         let parameters = values(of: "syncserver-message-params").joined().prefix(200)
         return "HTTP \(status)\(isComplete ? "" : " (cut short)") [\(body.count) bytes] \(parameters) \(text)"
     }
+
+    /// The reply with the body that the client sees, if it is compressed with gzip.
+    /// - Throws: ``CutShort`` if the compressed body is incomplete or damaged.
+    public func decoded() throws -> HTTPReply {
+        guard values(of: "content-encoding") == ["gzip"] else { return self }
+        var reply = self
+        reply.body = try Self.gunzipped(body)
+        return reply
+    }
+
+    /// The text that `gzip -d` reads.
+    public static func gunzipped(_ bytes: [UInt8]) throws -> [UInt8] {
+        let folder = try ScratchFolder("gunzip")
+        try Data(bytes).write(to: folder.url.appending(path: "body"))
+        let command = try Command("/bin/sh", ["-c", "gzip -dc < '\(folder.path)/body'"])
+        guard command.status == 0 else { throw CutShort() }
+        return Array(command.output.utf8)
+    }
+
+    /// A compressed body is incomplete or damaged.
+    public struct CutShort: Error {}
 
     private static func object(_ bytes: [UInt8]) -> JSONValue? {
         guard let value = JSONValue(bytes), case .object = value else { return nil }

@@ -42,8 +42,15 @@ def prepare(directory: str) -> Layout:
     return layout
 
 
+def turn_signals_off(layout: Layout) -> None:
+    """As long as `syncctl setup --changes` was not run, nginx needs no module."""
+    for file in (layout.nginx / "syncd-changes").glob("*.conf"):
+        file.unlink()
+
+
 def production(layout: Layout, user: str = "") -> tuple[Path, int]:
     """Writes the site as installation does, beside the stack's own files; returns its main file and its TLS port."""
+    turn_signals_off(layout)
     text = (REPOSITORY / "nginx" / "syncd.conf").read_text(encoding="utf-8")
     text = re.sub(r"/etc/letsencrypt/\S+/fullchain\.pem", str(layout.certificates / "server.pem"), text)
     text = re.sub(r"/etc/letsencrypt/\S+/privkey\.pem", str(layout.certificates / "server.key"), text)
@@ -65,10 +72,12 @@ def production(layout: Layout, user: str = "") -> tuple[Path, int]:
 
 
 def nginx(configuration: Path, *arguments: str) -> subprocess.CompletedProcess:
-    """Runs nginx with this configuration."""
-    return subprocess.run(
+    """Runs nginx with this configuration; without what nchan reports of its memory at each start."""
+    done = subprocess.run(
         ["nginx", *arguments, "-e", "stderr", "-c", str(configuration), "-p", str(configuration.parent)],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(), check=False)
+    done.stdout = "".join(line for line in done.stdout.splitlines(True) if "of shared memory for nchan" not in line)
+    return done
 
 
 def judge(name: str, configuration: Path) -> bool:

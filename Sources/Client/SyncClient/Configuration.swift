@@ -53,6 +53,8 @@ extension SyncServer {
         /// storage permit that. The provider then sees this device's address. The library verifies the bytes. If a
         /// direct download fails for any reason, the bytes are downloaded through the server.
         public var directDownloads = false
+        /// Whether ``SyncServer/liveChanges()`` connects to the server. If not, its streams are empty.
+        public var liveChanges = true
         /// The policy for retrying requests.
         public var retryPolicy = RetryPolicy()
         /// The library's logger; log entries contain no file names, tokens or contents.

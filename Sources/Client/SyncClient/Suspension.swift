@@ -42,9 +42,13 @@ extension SyncDriver {
             state.suspension = Suspension(stamp: try? database.stampOfOthers())
             lock.release()
         }
+        suspensions.send(isSuspended)
     }
 
+    var isSuspended: Bool { state.withLock { $0.suspension != nil } }
+
     func resume() throws(SyncError) {
+        defer { suspensions.send(isSuspended) }
         try state.withLock { state throws(SyncError) in
             guard !state.isClosed else { throw SyncError(.closed) }
             guard let suspension = state.suspension else { return }

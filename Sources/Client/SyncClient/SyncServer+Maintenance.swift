@@ -1,30 +1,8 @@
 import Logging
 import Synchronization
 
-// File queries, and repairs.
+// Repairs and reports.
 extension SyncServer {
-    /// The library's information about a file.
-    /// - Throws: `getAttributesForUnknownFile`, `fileAlreadyDeleted`.
-    public func getAttributes(forFileUUID file: FileUUID) throws(SyncError) -> SyncAttributes {
-        try driver.read { machine throws(SyncError) in try machine.attributes(of: file) }
-    }
-
-    /// The existing files of a group that the library knows.
-    public func files(inSharingGroup group: SharingGroupUUID) -> [SyncAttributes] {
-        driver.files(inSharingGroup: group)
-    }
-
-    /// Requests that the next sync of the group delivers a file again, even in the same version. The request is kept
-    /// until it is fulfilled or the file is deleted. Ignores files that are out of reach, and files that the server
-    /// does not have yet.
-    /// - Throws: `couldNotFindFileUUID`, `fileAlreadyDeleted`; `storeError`.
-    public func requestDownload(forFileUUID file: FileUUID) throws(SyncError) {
-        try driver.change { machine throws(SyncError) in
-            try machine.requestDownload(of: file)
-            return ((), [])
-        }
-    }
-
     /// Drops pending changes, or everything that the library stores, with its copies. Touches neither the app's files
     /// nor the server. Requires no sign-in.
     /// - Throws: `syncIsOperating`; `storeError`.
@@ -62,6 +40,7 @@ extension SyncServer {
             results.clientMissingAndDeleted = results.clientMissingAndDeleted.filter(isInGroup)
             results.clientMissingNotDeleted = results.clientMissingNotDeleted.filter(isInGroup)
             results.clientHasDeleted = results.clientHasDeleted.filter(isInGroup)
+            results.clientHasEvicted = results.clientHasEvicted.filter(isInGroup)
             return results
         }
         guard let found else { throw SyncError(.syncIsOperating, sharingGroupUUID: group) }
@@ -89,13 +68,16 @@ extension SyncServer {
     /// names, texts and contents of files.
     @discardableResult
     public func logAllTracking() -> TrackingReport {
-        let report = driver.state.withLock { state in
-            TrackingReport(state.machine.state, isSyncing: state.machine.isSyncing)
-        }
+        let report = trackingReport
         driver.logger.notice("Tracking report begins")
         for line in report.lines { driver.logger.notice("\(line)") }
         driver.logger.notice("Tracking report ends")
         return report
+    }
+
+    /// Everything that the library tracks.
+    package var trackingReport: TrackingReport {
+        driver.state.withLock { TrackingReport($0.machine.state, isSyncing: $0.machine.isSyncing) }
     }
 }
 
@@ -196,7 +178,8 @@ public struct TrackingReport: Sendable, Hashable, CustomStringConvertible {
         for group in state.groups.inOrder {
             lines.append(
                 "group \(group.sharingGroupUUID) master version \(group.masterVersion) permission \(group.permission)"
-                    + " sync needed \(group.syncNeeded) left \(group.removedFromGroup) new \(group.creationPending)")
+                    + " downloads \(group.downloadPolicy) sync needed \(group.syncNeeded) left \(group.removedFromGroup) new \(group.creationPending)"
+            )
         }
         for queue in state.queues.inOrder {
             lines.append("queue \(queue.id) \(queue.state) commit \(queue.commitID != nil)")
@@ -218,6 +201,7 @@ public struct TrackingReport: Sendable, Hashable, CustomStringConvertible {
                 "file \(entry.fileUUID) version \(entry.fileVersion.map { "\($0)" } ?? "-")"
                     + " deleted \(entry.deletedLocally)/\(entry.deletedOnServer) gone \(entry.goneReason != nil)"
                     + " awaited \(entry.awaitingReupload) wish \(entry.forceDownload)"
+                    + " index only \(entry.isIndexOnly)"
                     + " newer here \(entry.newerVersion != nil)")
         }
         if let account = state.account[AccountState.only] {

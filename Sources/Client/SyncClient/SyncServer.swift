@@ -72,17 +72,20 @@ public final class SyncServer: Sendable {
 
     /// A client that sends its requests to `performer`, such as an in-memory server. It has no users: members that
     /// concern users throw `notSupported`.
-    /// - Parameter accountStorage: The user's cloud storage; nil for a user without storage.
+    /// - Parameters:
+    ///   - accountStorage: The user's cloud storage; nil for a user without storage.
+    ///   - userID: The user; nil if unknown.
     package init(
         _ configuration: Configuration, _ delegate: (any SyncServerDelegate)?, _ environment: SyncEnvironment,
-        accountStorage: CloudStorageType?, capabilities: ServerCapabilities, performer: any RequestPerformer
+        accountStorage: CloudStorageType?, userID: UserID? = nil, capabilities: ServerCapabilities,
+        performer: any RequestPerformer
     ) throws(SyncError) {
         driver = try SyncDriver(configuration, environment)
         self.configuration = configuration
         connection = nil
         credentialProvider = nil
         driver.delegate = delegate
-        driver.use(accountStorage: accountStorage, capabilities)
+        driver.use(accountStorage: accountStorage, userID, capabilities)
         driver.start(performer)
         resumeAfterLaunch()
     }

@@ -121,6 +121,7 @@ public struct ErrorSentences: Sendable {
         case .unknownSharingGroup: "no such group exists; \(remedies.listGroups) shows yours"
         case .sharingGroupExists: "this group already exists; \(remedies.listGroups) shows yours"
         case .openQueueNotEmpty: "changes to this group are waiting to be sent; synchronize it first"
+        case .contentsNotEvictable: "the file must stay on this device for now; synchronize, then try again"
         case .syncIsOperating: "this is not possible while files are being synchronized; try again afterwards"
         case .appMetaDataUploadUndeletionAttempt: "the file is deleted; only uploading its contents can restore it"
         case .closed: "the program is ending; start it again"

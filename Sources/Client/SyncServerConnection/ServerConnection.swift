@@ -72,6 +72,8 @@ public actor ServerConnection {
         var expectedStatuses: Set<Int> = []
         var progress: (@Sendable (TransferProgress) -> Void)?
         var label: String?
+        /// Receives the body of the reply while it arrives.
+        var arriving: (@Sendable (Data) -> Void)?
 
         init(_ message: some RequestMessage, repetition: Repetition) {
             endpoint = type(of: message).endpoint
@@ -153,9 +155,10 @@ public actor ServerConnection {
         guard let request = request(call, credentials, spelling) else {
             return Attempt(error: ServerConnectionError(.invalidRequest, endpoint: call.endpoint), wasSent: false)
         }
-        let exchange = HTTPExchange(
+        var exchange = HTTPExchange(
             request: request, body: call.body, destination: call.destination, partial: call.partial,
             idleTimeout: call.idleTimeout ?? configuration.idleTimeout, label: call.label)
+        exchange.arriving = call.arriving
         let begin = ContinuousClock.now
         let receivedBefore = call.partial?.receivedBytes ?? 0
         do throws(TransportFailure) {

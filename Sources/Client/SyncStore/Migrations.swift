@@ -13,6 +13,7 @@ enum Migrations {
         migrator.registerMigration("7 Moves by the server") { db in try db.execute(sql: serverMoves) }
         migrator.registerMigration("8 Refusals and restored servers") { db in try db.execute(sql: refusals) }
         migrator.registerMigration("9 A queue for each group") { db in try db.execute(sql: queues) }
+        migrator.registerMigration("10 Downloads on demand") { db in try db.execute(sql: onDemand) }
         return migrator
     }
 
@@ -172,6 +173,18 @@ enum Migrations {
         DROP INDEX uploadQueue_oneOpen;
         DELETE FROM uploadQueue WHERE sharingGroupUUID IS NULL;
         CREATE UNIQUE INDEX uploadQueue_oneOpen ON uploadQueue(sharingGroupUUID) WHERE state = 'open';
+        """
+
+    /// Groups whose files are downloaded on demand, and the contents that the app has.
+    static let onDemand = """
+        ALTER TABLE sharingEntry ADD COLUMN downloadPolicy TEXT NOT NULL DEFAULT 'automatic'
+          CHECK (downloadPolicy IN ('automatic','onDemand'));
+        ALTER TABLE sharingEntry ADD COLUMN downloadsRest INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE directoryEntry ADD COLUMN isIndexOnly INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE directoryEntry ADD COLUMN downloadPriority INTEGER NOT NULL DEFAULT 1;
+        ALTER TABLE directoryEntry ADD COLUMN contentBytes INTEGER;
+        ALTER TABLE directoryEntry ADD COLUMN usedAt REAL;
+        ALTER TABLE downloadGroup ADD COLUMN priority INTEGER NOT NULL DEFAULT 1;
         """
 
     /// Whether the server itself may be moving the files of a switch.

@@ -8,7 +8,8 @@ extension SharingEntry: StoredRow {
     static var selectSQL: String {
         """
         SELECT sharingGroupUUID, name, permission, masterVersion, cloudStorageType, syncNeeded, removedFromGroup,
-               creationPending, indexedVersion, restoreMark, versionBeforeRestore, restoredVersion
+               creationPending, indexedVersion, restoreMark, versionBeforeRestore, restoredVersion, downloadPolicy,
+               downloadsRest
           FROM sharingEntry
         """
     }
@@ -16,14 +17,15 @@ extension SharingEntry: StoredRow {
         """
         INSERT INTO sharingEntry (sharingGroupUUID, name, permission, masterVersion, cloudStorageType, syncNeeded,
                                   removedFromGroup, creationPending, indexedVersion, restoreMark,
-                                  versionBeforeRestore, restoredVersion)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                  versionBeforeRestore, restoredVersion, downloadPolicy, downloadsRest)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (sharingGroupUUID) DO UPDATE
            SET name = excluded.name, permission = excluded.permission, masterVersion = excluded.masterVersion,
                cloudStorageType = excluded.cloudStorageType, syncNeeded = excluded.syncNeeded,
                removedFromGroup = excluded.removedFromGroup, creationPending = excluded.creationPending,
                indexedVersion = excluded.indexedVersion, restoreMark = excluded.restoreMark,
-               versionBeforeRestore = excluded.versionBeforeRestore, restoredVersion = excluded.restoredVersion
+               versionBeforeRestore = excluded.versionBeforeRestore, restoredVersion = excluded.restoredVersion,
+               downloadPolicy = excluded.downloadPolicy, downloadsRest = excluded.downloadsRest
         """
     }
     static var deleteSQL: String { "DELETE FROM sharingEntry WHERE sharingGroupUUID = ?" }
@@ -32,7 +34,8 @@ extension SharingEntry: StoredRow {
         [
             sharingGroupUUID.rawValue, name, permission.rawValue, masterVersion.rawValue, cloudStorageType?.rawValue,
             syncNeeded, removedFromGroup, creationPending, indexedVersion?.rawValue, restoreMark?.rawValue,
-            versionBeforeRestore?.rawValue, restoredVersion?.rawValue,
+            versionBeforeRestore?.rawValue, restoredVersion?.rawValue, downloadPolicy.rawValue,
+            downloadsRest,
         ]
     }
 
@@ -50,6 +53,8 @@ extension SharingEntry: StoredRow {
         restoreMark = try stored.optional("restoreMark") { RestoreMark($0) }
         versionBeforeRestore = try stored.version("versionBeforeRestore")
         restoredVersion = try stored.version("restoredVersion")
+        downloadPolicy = try stored.required("downloadPolicy", DownloadPolicy.init(rawValue:))
+        downloadsRest = try stored.flag("downloadsRest")
     }
 }
 
@@ -59,7 +64,8 @@ extension DirectoryEntry: StoredRow {
         """
         SELECT fileUUID, sharingGroupUUID, fileGroupUUID, mimeType, cloudStorageType, fileVersion, appMetaData,
                appMetaDataVersion, creationDate, updateDate, deletedLocally, deletedOnServer, goneReason,
-               owningUserId, awaitingReupload, forceDownload, newerVersion
+               owningUserId, awaitingReupload, forceDownload, newerVersion, isIndexOnly, downloadPriority,
+               contentBytes, usedAt
           FROM directoryEntry
         """
     }
@@ -68,8 +74,9 @@ extension DirectoryEntry: StoredRow {
         INSERT INTO directoryEntry (fileUUID, sharingGroupUUID, fileGroupUUID, mimeType, cloudStorageType,
                                     fileVersion, appMetaData, appMetaDataVersion, creationDate, updateDate,
                                     deletedLocally, deletedOnServer, goneReason, owningUserId,
-                                    awaitingReupload, forceDownload, newerVersion)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                    awaitingReupload, forceDownload, newerVersion, isIndexOnly, downloadPriority,
+                                    contentBytes, usedAt)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (fileUUID) DO UPDATE
            SET fileGroupUUID = excluded.fileGroupUUID, mimeType = excluded.mimeType,
                cloudStorageType = excluded.cloudStorageType, fileVersion = excluded.fileVersion,
@@ -78,7 +85,9 @@ extension DirectoryEntry: StoredRow {
                deletedLocally = excluded.deletedLocally, deletedOnServer = excluded.deletedOnServer,
                goneReason = excluded.goneReason, owningUserId = excluded.owningUserId,
                awaitingReupload = excluded.awaitingReupload, forceDownload = excluded.forceDownload,
-               newerVersion = excluded.newerVersion
+               newerVersion = excluded.newerVersion, isIndexOnly = excluded.isIndexOnly,
+               downloadPriority = excluded.downloadPriority, contentBytes = excluded.contentBytes,
+               usedAt = excluded.usedAt
         """
     }
     static var deleteSQL: String { "DELETE FROM directoryEntry WHERE fileUUID = ?" }
@@ -89,7 +98,8 @@ extension DirectoryEntry: StoredRow {
             cloudStorageType?.rawValue, fileVersion?.rawValue, appMetaData?.contents.stored,
             appMetaData?.version.rawValue,
             creationDate?.seconds, updateDate?.seconds, deletedLocally, deletedOnServer, goneReason?.rawValue,
-            owningUserID?.rawValue, awaitingReupload, forceDownload, newerVersion?.rawValue,
+            owningUserID?.rawValue, awaitingReupload, forceDownload, newerVersion?.rawValue, isIndexOnly,
+            downloadPriority.rawValue, contentBytes, usedAt?.seconds,
         ]
     }
 
@@ -113,6 +123,10 @@ extension DirectoryEntry: StoredRow {
         awaitingReupload = try stored.flag("awaitingReupload")
         forceDownload = try stored.flag("forceDownload")
         newerVersion = try stored.version("newerVersion")
+        isIndexOnly = try stored.flag("isIndexOnly")
+        downloadPriority = try stored.priority("downloadPriority")
+        contentBytes = try stored.optionalInteger("contentBytes")
+        usedAt = try stored.date("usedAt")
     }
 }
 
@@ -223,20 +237,23 @@ extension UploadItem: StoredRow {
 extension DownloadGroup: StoredRow {
     static var table: String { "downloadGroup" }
     static var selectSQL: String {
-        "SELECT id, sharingGroupUUID, fileGroupUUID, status, masterVersion FROM downloadGroup"
+        "SELECT id, sharingGroupUUID, fileGroupUUID, status, masterVersion, priority FROM downloadGroup"
     }
     static var upsertSQL: String {
         """
-        INSERT INTO downloadGroup (id, sharingGroupUUID, fileGroupUUID, status, masterVersion)
-        VALUES (?, ?, ?, ?, ?)
+        INSERT INTO downloadGroup (id, sharingGroupUUID, fileGroupUUID, status, masterVersion, priority)
+        VALUES (?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE
-           SET status = excluded.status
+           SET status = excluded.status, priority = excluded.priority
         """
     }
     static var deleteSQL: String { "DELETE FROM downloadGroup WHERE id = ?" }
 
     var values: [(any DatabaseValueConvertible)?] {
-        [id.rawValue, sharingGroupUUID.rawValue, fileGroupUUID?.rawValue, status.rawValue, masterVersion.rawValue]
+        [
+            id.rawValue, sharingGroupUUID.rawValue, fileGroupUUID?.rawValue, status.rawValue, masterVersion.rawValue,
+            priority.rawValue,
+        ]
     }
 
     init(stored: ColumnReader) throws {
@@ -245,6 +262,7 @@ extension DownloadGroup: StoredRow {
             fileGroupUUID: try stored.optional("fileGroupUUID") { FileGroupUUID($0) },
             masterVersion: try stored.requiredVersion("masterVersion"))
         status = try stored.required("status", Status.init(rawValue:))
+        priority = try stored.priority("priority")
     }
 }
 

@@ -80,6 +80,11 @@ struct ColumnReader {
         try integer(column) != 0
     }
 
+    func priority(_ column: String) throws -> DownloadPriority {
+        guard let value = DownloadPriority(rawValue: Int(try integer(column))) else { throw corrupt(column) }
+        return value
+    }
+
     func id<Stored>(_ column: String) throws -> RowID<Stored> {
         RowID(try integer(column))
     }

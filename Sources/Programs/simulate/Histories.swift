@@ -52,6 +52,7 @@ struct Histories: ParsableCommand {
             \(sum.staleReplies) stale replies, \(sum.deaths) deaths, \(sum.gone) gone, \(sum.failedUploads) set aside, \
             \(sum.waits) waits, \(sum.withdrawals) withdrawals, \(sum.restorations) restorations, \
             \(sum.restoredFiles) files restored, \(sum.switches) account switches, \(sum.reuploads) files uploaded again, \
+            \(sum.requestedFiles) requested, \(sum.evictedFiles) evicted, \
             \(sum.requestsWithSmallFiles) requests with several files, \
             \(Int(Date().timeIntervalSince(begin))) s
             """)
@@ -76,6 +77,8 @@ private struct Totals {
     var restoredFiles = 0
     var switches = 0
     var reuploads = 0
+    var requestedFiles = 0
+    var evictedFiles = 0
     var requestsWithSmallFiles = 0
     var failures: [SimulationReport] = []
 
@@ -94,6 +97,8 @@ private struct Totals {
         restoredFiles += report.restoredFiles
         switches += report.switches
         reuploads += report.reuploads
+        requestedFiles += report.requestedFiles
+        evictedFiles += report.evictedFiles
         requestsWithSmallFiles += report.requestsWithSmallFiles
         if !report.violations.isEmpty { failures.append(report) }
     }

@@ -59,6 +59,7 @@ enum CommandExamples {
         ],
         "status": [
             ("syncctl status", "counts, and pending work"),
+            ("syncctl status --exact", "counts every file"),
             ("syncctl status --watch --interval 5", "every five seconds"),
         ],
         "report": [("syncctl report --html report.html", "a page with charts")],

@@ -78,6 +78,7 @@ final class FastCGIConnection: ClientConnection {
             clientAddress: slot.parameter("REMOTE_ADDR"), requestID: slot.parameter("REQUEST_ID"), headers: headers,
             signInTicket: slot.parameter("SYNCD_SIGNED_IN").flatMap { $0.isEmpty ? nil : $0 },
             admissionLocation: slot.parameter("SYNCD_ADMISSION_LOCATION"),
+            streamLocation: slot.parameter("SYNCD_STREAM_LOCATION"),
             address: slot.parameter("SYNCD_ADDRESS"), isHostClosed: isHostClosed)
         missingBytes = head.contentLength ?? 0
         arrivals = ArrivalCoalescing(at: .now)

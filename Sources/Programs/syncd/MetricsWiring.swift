@@ -18,12 +18,15 @@ struct MetricsWiring: Sendable {
     private let pool: ConnectionPool
     private let store: MetadataStore
     private let now: @Sendable () -> WireDate
+    /// The web server's channels, if it passes signals on to listeners.
+    private let channels: ChangeChannels?
 
     /// An unusable directory is only a warning: missing metrics must not stop the service.
     init(
         directory: String?, role: ServerRole, processID: String, pool: ConnectionPool, store: MetadataStore,
-        now: @escaping @Sendable () -> WireDate, logger: Logger
+        now: @escaping @Sendable () -> WireDate, channels: ChangeChannels? = nil, logger: Logger
     ) {
+        self.channels = channels
         self.pool = pool
         self.store = store
         self.now = now
@@ -53,6 +56,12 @@ struct MetricsWiring: Sendable {
             failed: { code in metrics.failed(with: code) },
             refused: { quota in metrics.refused(for: quota) },
             lackedOfflineAccess: { metrics.lackedOfflineAccess() })
+    }
+
+    /// Counts signals about changes.
+    var signalled: @Sendable (ChangePublisher.Outcome, Int) -> Void {
+        guard let metrics else { return { _, _ in } }
+        return { outcome, count in metrics.signalled(outcome == .published ? .published : .lost, count) }
     }
 
     var moved: @Sendable (ContentMover.Outcome, Int64) -> Void {
@@ -118,7 +127,9 @@ struct MetricsWiring: Sendable {
         }
         let backups = BackupReading(made: time(.made), copied: time(.copied))
         return (
-            ServerMetrics.contentType, try metrics.exposition(reading, backups: backups, isHostClosed: isHostClosed)
+            ServerMetrics.contentType,
+            try metrics.exposition(
+                reading, backups: backups, isHostClosed: isHostClosed, listeners: try? channels?.listeners())
         )
     }
 }

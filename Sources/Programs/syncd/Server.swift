@@ -23,6 +23,7 @@ struct Server {
     private static let jobsShare = Bulkhead.Limits(calls: jobsThreads - 1, waiting: 1)
 
     private let configuration: ServerConfiguration
+    private let role: ServerRole
     private let logger: Logger
     private let logFile: LogFile
     private let store: MetadataStore
@@ -36,25 +37,31 @@ struct Server {
     /// read it.
     private let moveTransport: @Sendable () -> Transport
     private let processID: String
+    private let changes: ChangeWiring?
     private let signOfLife: SignOfLife
     private let metrics: MetricsWiring
 
     init(configuration: ServerConfiguration, role: ServerRole, logger: Logger, logFile: LogFile) throws {
         self.configuration = configuration
+        self.role = role
         self.logger = logger
         self.logFile = logFile
         let pause: @Sendable (Duration) -> Void = { Pause.sleep($0) }
         let pool = ConnectionPool(
             settings: configuration.database, maximumConnections: configuration.databaseConnections,
             leaseTimeout: Self.leaseTimeout)
-        store = MetadataStore(pool: pool, pause: pause)
+        let changes = try configuration.changeSignal.map { try ChangeWiring($0) }
+        self.changes = changes
+        store = MetadataStore(
+            pool: pool, pause: pause, committed: { changed in changes?.streams.note(changed) })
         push = PushServices(configuration, now: { [store] in store.now.secondsSince1970 })
         processID = try RandomBytes.uuidText()
         signOfLife = SignOfLife(
             of: KeyHolder(ownUUID: processID, role: role, keys: try KeyRing(configuration)), store: store)
         let metrics = MetricsWiring(
             directory: configuration.metricsDirectory, role: role, processID: processID, pool: pool, store: store,
-            now: { [store] in store.now }, logger: logger)
+            now: { [store] in store.now },
+            channels: configuration.changeSignal.map { ChangeChannels(socket: $0.socket) }, logger: logger)
         self.metrics = metrics
         storage = try StorageRegistry(
             configuration, store: store, backoff: Self.backoff(of: role, configuration, pause: pause),
@@ -144,7 +151,9 @@ struct Server {
         _ startWorkers: () throws -> WorkerPool
     ) throws {
         var watching: WorkerPool?
+        var publishing: WorkerPool?
         defer {
+            _ = publishing?.drain(within: .seconds(30))
             _ = watching?.drain(within: .seconds(30))
             meanwhile(true)
         }
@@ -155,6 +164,12 @@ struct Server {
                     Pause.sleep(MaintenanceWatch.interval)
                     maintenance.refresh()
                     meanwhile(false)
+                }
+            }
+            publishing = try changes.map { changes in
+                let publisher = changes.publisher(of: role, store, metrics, logger)
+                return try workers(.fixed(1), name: "changes") { worker in
+                    publisher.run(while: { !worker.isToEnd }, wait: { changes.bell.wait(upTo: $0) })
                 }
             }
             return try startWorkers()
@@ -212,7 +227,7 @@ struct Server {
             requestTurns: role == .api ? RequestTurns(maximumPerUser: configuration.maximumRequestsPerUser) : nil,
             transferLimit: role == .transfer
                 ? TransferLimit(threads: threads, maximumPerUser: configuration.maximumTransfersPerUser) : nil,
-            maintenance: maintenance, refusesDuringMaintenance: role == .api)
+            maintenance: maintenance, refusesDuringMaintenance: role == .api, changeStreams: changes?.streams)
         let router = Router(services: services, observer: metrics.requestObserver, logger: logger)
         let makeTransport = transport
         let metrics = metrics
@@ -307,5 +322,28 @@ enum ServerError: Error, CustomStringConvertible {
         case .workersDied: "a worker thread ended unexpectedly"
         case .stillBusy: "requests were still in progress at the end of the shutdown time"
         }
+    }
+}
+
+/// The parts of a process that tell listeners of changes.
+private struct ChangeWiring: Sendable {
+    let streams: ChangeStreams
+    let bell: Doorbell
+    private let settings: ServerConfiguration.ChangeSignal
+
+    /// - Throws: `PosixError`.
+    init(_ settings: ServerConfiguration.ChangeSignal) throws {
+        let bell = try Doorbell()
+        self.settings = settings
+        self.bell = bell
+        streams = ChangeStreams(ring: { bell.ring() })
+    }
+
+    func publisher(
+        of role: ServerRole, _ store: MetadataStore, _ metrics: MetricsWiring, _ logger: Logger
+    ) -> ChangePublisher {
+        ChangePublisher(
+            streams: streams, store: store, socket: settings.socket, tellsOthers: settings.hasSeveralHosts,
+            relays: role == .jobs, hostName: HostFacts.name, observer: metrics.signalled, logger: logger)
     }
 }

@@ -11,6 +11,14 @@ public struct ServerConfiguration: Sendable {
         public var contents: String
     }
 
+    /// The web server that passes signals on to listeners.
+    public struct ChangeSignal: Sendable, Equatable {
+        /// The Unix socket of its publisher.
+        public var socket: String
+        /// Whether other hosts share the database, whose listeners must learn of this host's commits.
+        public var hasSeveralHosts: Bool
+    }
+
     /// Redirects every call to a provider to the sandbox.
     public struct Sandbox: Sendable {
         public var host: String
@@ -115,6 +123,8 @@ public struct ServerConfiguration: Sendable {
     public var sandbox: Sandbox?
     /// The directory for the metrics of this host's processes; `nil` to count nothing.
     public var metricsDirectory: String?
+    /// How clients learn of changes at once; `nil` if they have to ask.
+    public var changeSignal: ChangeSignal?
     public var log: Log
     /// The secrets in the file itself, by their settings.
     public var inlineSecrets: [String] = []

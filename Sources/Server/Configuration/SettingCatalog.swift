@@ -16,7 +16,8 @@ enum SettingCatalog {
         "publicURL", "redirectURIs",
         "owningUserAccountCreation.initialFileName", "owningUserAccountCreation.initialFileContents",
         "writesIndexPage", "requireOldAccountProof", "directTransfers", "mimeTypes", "iOSMinimumClientVersion",
-        "sealing.formerKeyFiles", "sealing.nextKeyFile", "metrics.directory", "log.file", "log.level",
+        "sealing.formerKeyFiles", "sealing.nextKeyFile", "metrics.directory",
+        "changeSignal.socket", "changeSignal.severalHosts", "log.file", "log.level",
         "sandbox.connectTo", "sandbox.caFile",
     ]
 

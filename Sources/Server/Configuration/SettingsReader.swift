@@ -50,6 +50,7 @@ struct SettingsReader {
         result.minimumIOSClientVersion = minimumVersion()
         result.sandbox = sandbox()
         result.metricsDirectory = metricsDirectory()
+        result.changeSignal = changeSignal()
         result.roleAccounts = roleAccounts
         result.redirectURIs = redirectURIs(accounts)
         result.publicURL = publicURL()
@@ -292,6 +293,15 @@ struct SettingsReader {
             reader.problem("metrics.directory must be an absolute path, such as /run/syncd/metrics")
         }
         return path
+    }
+
+    private mutating func changeSignal() -> ServerConfiguration.ChangeSignal? {
+        let hasSeveralHosts = reader.bool("changeSignal.severalHosts", default: false)
+        guard let path = reader.string("changeSignal.socket") else { return nil }
+        if !path.hasPrefix("/") {
+            reader.problem("changeSignal.socket must be an absolute path, such as /run/syncd/changes/publish.sock")
+        }
+        return ServerConfiguration.ChangeSignal(socket: path, hasSeveralHosts: hasSeveralHosts)
     }
 
     private mutating func log() -> ServerConfiguration.Log {

@@ -31,6 +31,7 @@ extension ServerMetrics {
         case refusedWrites
         case contentMoves
         case movedBytes
+        case changeSignals
 
         var metric: MetricFamily {
             let role = MetricFamily.Label("role", ProcessRole.self)
@@ -149,6 +150,11 @@ extension ServerMetrics {
                     [MetricFamily.Label("outcome", MoveOutcome.self)])
             case .movedBytes:
                 MetricFamily("syncd_moved_bytes_total", .counter, "Bytes of the files that the server has moved.")
+            case .changeSignals:
+                MetricFamily(
+                    "syncd_change_signals_total", .counter,
+                    "Changed groups and users of which listeners were told (published), or were not (lost).",
+                    [MetricFamily.Label("outcome", SignalOutcome.self)])
             }
         }
     }

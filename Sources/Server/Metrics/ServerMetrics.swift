@@ -98,6 +98,11 @@ public final class ServerMetrics: Sendable {
         add(UInt64(bitPattern: Int64(bytes)), .uploadPartBytes, 0)
     }
 
+    /// Listeners were told of changes, or could not be.
+    public func signalled(_ outcome: SignalOutcome, _ count: Int) {
+        add(UInt64(count), .changeSignals, SignalOutcome.position(of: outcome))
+    }
+
     // MARK: Providers
 
     /// A request to an external service is over.
@@ -155,11 +160,13 @@ public final class ServerMetrics: Sendable {
     // MARK: Scrape
 
     /// The text for Prometheus: all processes of the host together, and the current values from the database.
-    /// - Parameter backlog: `nil` if the database does not answer.
+    /// - Parameters:
+    ///   - backlog: `nil` if the database does not answer.
+    ///   - listeners: the clients that wait for signals at this host's web server; `nil` if it passes none on.
     /// - Throws: `PosixError` if the directory cannot be read.
     public func exposition(
         _ backlog: BacklogReading?, backups: BackupReading = BackupReading(made: nil, copied: nil),
-        isHostClosed: Bool = false
+        isHostClosed: Bool = false, listeners: Int? = nil
     ) throws -> [UInt8] {
         let sum = try directory.sum()
         var exposition = Exposition(common: app.map { "app=\"\($0)\"" } ?? "")
@@ -174,6 +181,11 @@ public final class ServerMetrics: Sendable {
             let base = Self.layout.bases[index]
             let end = index + 1 < Self.layout.bases.count ? Self.layout.bases[index + 1] : Self.layout.count
             exposition.add(family, sum.values[base..<end])
+        }
+        if let listeners {
+            exposition.addGauge(
+                "syncd_change_listeners", "Clients that wait for signals about changes, at this host's web server.",
+                [(labels: "", value: Double(listeners))])
         }
         exposition.add(backlog, isHostClosed: isHostClosed)
         exposition.add(backups)
@@ -251,6 +263,12 @@ public enum MoveOutcome: String, Sendable, CaseIterable {
     /// The phones must upload it.
     case failed
     case postponed
+}
+
+/// What became of signals about changes.
+public enum SignalOutcome: String, Sendable, CaseIterable {
+    case published
+    case lost
 }
 
 /// The codes that errors are counted under.

@@ -119,6 +119,13 @@ enum Quantity {
         return "\(tenths / 10).\(tenths % 10) \(units[unit])"
     }
 
+    /// An estimate, to two digits, such as `about 1,300,000`.
+    static func about(_ count: Int) -> String {
+        var unit = 1
+        while count / unit >= 100 { unit *= 10 }
+        return "about \(grouped((count + unit / 2) / unit * unit))"
+    }
+
     /// Such as `2 h 5 min`.
     static func seconds(_ count: Int64) -> String {
         switch count {

@@ -20,16 +20,21 @@ public struct MetadataStore: Sendable {
     /// Whether the database accepts changes.
     public let writes = WriteRecord()
     private var requestID: String?
+    /// Learns, after each commit and on its thread, what has changed for listeners; must not wait.
+    private let committed: @Sendable (CommittedChanges) -> Void
 
     /// - Parameters:
     ///   - pause: blocks the calling thread between attempts.
+    ///   - committed: called after each commit, on its thread, with what has changed for listeners; must not wait.
     ///   - hostTime: the time since 1970 by this host's wall clock; tests pass one that is wrong.
     public init(
         pool: ConnectionPool, pause: @escaping @Sendable (Duration) -> Void,
+        committed: @escaping @Sendable (CommittedChanges) -> Void = { _ in },
         hostTime: (@Sendable () -> Duration)? = nil
     ) {
         self.pool = pool
         self.pause = pause
+        self.committed = committed
         let start = ContinuousClock.now
         clock = DatabaseClock(
             elapsed: { start.duration(to: .now) }, hostTime: hostTime ?? { .seconds(WallClock.secondsSince1970()) })
@@ -71,6 +76,7 @@ public struct MetadataStore: Sendable {
             try session.begin()
             let result = try body(&session)
             try session.commit()
+            if !session.changes.isEmpty { committed(session.changes) }
             return result
         }
     }

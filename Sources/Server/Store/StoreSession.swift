@@ -8,6 +8,8 @@ public struct StoreSession: ~Copyable {
     var connection: Connection
     /// The request that the session serves, or `nil`.
     private let requestID: String?
+    /// What the transaction has changed for listeners.
+    var changes = CommittedChanges()
 
     init(_ connection: consuming Connection, requestID: String?) {
         self.connection = connection

@@ -64,4 +64,19 @@ public struct UnixConnection: ~Copyable {
         }
         return bytes
     }
+
+    /// All bytes until the peer closes the connection, or more than `limit` have arrived (recv(2)).
+    /// - Throws: ``PosixError``; `EAGAIN` after the timeout.
+    public borrowing func receiveAll(limit: Int) throws(PosixError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        while bytes.count <= limit {
+            let received = unsafe recv(descriptor, &buffer, buffer.count, 0)
+            if received < 0, errno == EINTR { continue }
+            guard received >= 0 else { throw PosixError(call: "recv", code: errno) }
+            if received == 0 { break }
+            bytes += buffer[..<received]
+        }
+        return bytes
+    }
 }

@@ -8,7 +8,8 @@ extension PrivateStackTests {
     @Suite("The loss of one of two hosts")
     final class HostLossTests: Sendable {
         private static let stacks = Result { () throws -> (first: PrivateStack, second: PrivateStack) in
-            let second = try PrivateStack("host-2", responders: 1)
+            let second = try PrivateStack(
+                "host-2", responders: 1, overrides: #"{"changeSignal": {"severalHosts": true}}"#)
             return (try PrivateStack("host-1", responders: 1, overrides: try common(of: second)), second)
         }
         let stack: PrivateStack
@@ -30,7 +31,8 @@ extension PrivateStackTests {
         private static func common(of stack: PrivateStack) throws -> String {
             let file = try stack.environment().value("CONFIG_FILE")
             let all = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(filePath: file))) as? [String: Any]
-            let common = try #require(all).filter { ["database", "sealing", "sandbox"].contains($0.key) }
+            var common = try #require(all).filter { ["database", "sealing", "sandbox"].contains($0.key) }
+            common["changeSignal"] = ["severalHosts": true]
             return String(decoding: try JSONSerialization.data(withJSONObject: common), as: UTF8.self)
         }
 
@@ -88,6 +90,35 @@ extension PrivateStackTests {
             expectDownload(try there.download(file, masterVersion: 1), of: file)
             try second.endLeasesOfMoves()
             try await eventually("one object exists") { try alice.stored(file).count == 1 }
+        }
+
+        // MARK: Signals about changes
+
+        @Test("Listeners learn of commits at the other host; those of a lost host continue at the other one [392]")
+        func signals() async throws {
+            let alice = try first.signUpOwningUser()
+            let bob = try alice.newMember(.write).movedTo(second)
+            let streams = (try alice.listening(), try bob.listening())
+            #expect(try alice.commit(masterVersion: 1).status == 200)
+            #expect(try streams.0.changed(alice.group, to: 2))
+            #expect(try streams.1.changed(alice.group, to: 2))
+            #expect(try bob.commit(masterVersion: 2).status == 200)
+            #expect(try streams.0.changed(alice.group, to: 3))
+            #expect(try streams.1.changed(alice.group, to: 3))
+            let known = streams.0.lastEventID
+
+            try await loseFirstHost()
+
+            #expect(try streams.0.next() == nil)
+            #expect(!streams.0.isOpen)
+            #expect(try bob.commit(masterVersion: 3).status == 200)
+            #expect(try streams.1.changed(alice.group, to: 4))
+            let missed = try alice.movedTo(second).changes(after: known)
+            #expect(try missed.changed(alice.group, to: 4))
+            #expect(try missed.next()?.name == "index")
+            let resumed = try alice.movedTo(second).changes(after: missed.lastEventID)
+            #expect(try bob.commit(masterVersion: 4).status == 200)
+            #expect(try resumed.changed(alice.group, to: 5))
         }
 
         // MARK: Switches of accounts

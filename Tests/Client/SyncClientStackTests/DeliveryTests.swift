@@ -221,4 +221,50 @@ struct DeliveryTests {
 
         #expect(phone.executor.endpoints == ["Index", "Index"])
     }
+
+    @Test(
+        "On demand, a device lists files, receives those that it requests, and evicts them again",
+        arguments: ServerKind.allCases)
+    func onDemand(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let fileGroup = FileGroupUUID()
+        let photo = try phone.upload(String(repeating: "p", count: 900), text: "photo", fileGroup: fileGroup)
+        let icon = try phone.upload("icon", text: "icon", fileGroup: fileGroup)
+        let other = try await phone.publish("other")
+        let tablet = try await phone.another()
+        try tablet.client.setDownloadPolicy(.onDemand, of: tablet.group)
+
+        // The texts arrive alone.
+        let texts = try await tablet.received()
+        #expect(Set(texts.map(\.kind)) == [.appMetaData])
+        let listed = tablet.client.files(inFileGroup: fileGroup)
+        #expect(Set(listed.map(\.appMetaData)) == ["photo", "icon"])
+        #expect(tablet.client.files(inSharingGroup: tablet.group).allSatisfy { $0.isIndexOnly })
+        let wanted = try #require(listed.first { $0.appMetaData == "icon" })
+        try tablet.client.requestDownload(of: wanted.fileUUID, priority: .high)
+        let requested = try tablet.client.attributes(of: icon)
+        #expect(requested.isRequested)
+        #expect(try await tablet.received().map(\.text) == ["icon"])
+        try tablet.client.requestDownload(of: photo)
+        #expect(try await tablet.received().map(\.attributes.fileUUID) == [photo])
+
+        // Both fit exactly.
+        let evicted = try tablet.client.evict(keepingBytes: 904)
+        #expect(evicted.isEmpty)
+        try tablet.client.evict(photo)
+        let consistency = try #require(tablet.client.localConsistencyCheck(clientFiles: [photo, icon]))
+        #expect(consistency.clientHasEvicted == [photo] && consistency.clientMissingNotDeleted.isEmpty)
+        try phone.upload("new", as: photo)
+        try phone.upload("newer", as: icon)
+        try phone.client.delete([other])
+        try await phone.sync()
+        let received = try await tablet.received()
+        #expect(Set(received.map(\.attributes.fileUUID)) == [icon, other])
+
+        try tablet.client.setDownloadPolicy(.automatic, of: tablet.group)
+        let next = try await tablet.relaunched()
+        #expect(next.client.sharingGroups.map(\.downloadPolicy) == [.automatic])
+        #expect(try await next.received().map(\.text) == ["new"])
+        #expect(try next.leftovers() == [])
+    }
 }

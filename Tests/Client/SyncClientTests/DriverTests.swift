@@ -64,6 +64,42 @@ struct DriverTests {
         await second.client.close()
     }
 
+    @Test("Calls with short names do what the calls with long names do")
+    func shortNames() async throws {
+        let bench = try Bench { Bench.index($0) }
+        let client = bench.client
+        try await client.synced()
+        let (copied, written, unchanging, moved) = (
+            Bench.attributes(), Bench.attributes(), Bench.attributes(), Bench.attributes()
+        )
+        let file = bench.folder.appending(path: "file")
+        try Data("x".utf8).write(to: file)
+        let group = try client.createGroup(named: "Summer")
+
+        try client.upload(file, as: copied)
+        try client.upload(Data("y".utf8), as: written)
+        try client.upload(unchanging: file, as: unchanging)
+        try client.upload(moving: file, as: moved)
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+        #expect(try bench.ownFiles().count == 3)
+        #expect(try client.attributes(of: copied.fileUUID).sharingGroupUUID == Bench.group)
+        try client.withdraw(moved.fileUUID)
+        try client.delete([written.fileUUID])
+        #expect(throws: SyncError(.couldNotFindFileUUID, fileUUID: copied.fileUUID)) {
+            try client.retryUpload(copied.fileUUID)
+        }
+        try client.rename(Bench.group, to: "Family")
+        let changes = client.pendingReport().changes
+        #expect(changes.map(\.kind) == [.groupCreation, .file, .file, .groupUpdate])
+        #expect(Set(changes.map(\.sharingGroupUUID)) == [group, Bench.group])
+        try client.sync(Bench.group)
+        _ = try? await client.synced(Bench.group)
+        #expect(client.uploadsPending)
+        try client.leave(Bench.group)
+        #expect(client.sharingGroups.map(\.sharingGroupUUID) == [group])
+        await client.close()
+    }
+
     @Test("A waiting caller gets the error of its own group's sync, not of another group's")
     func failureOfOneGroup() async throws {
         let other = SharingGroupUUID("11111111-0000-4000-8000-000000000002")!

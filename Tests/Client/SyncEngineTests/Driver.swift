@@ -202,13 +202,16 @@ struct Driver {
         }
     }
 
-    mutating func takeDelivery() {
+    /// - Parameter bytes: The size of each file.
+    mutating func takeDelivery(bytes: Int64? = nil) {
         guard let token = asked else {
             Issue.record("there is no delivery")
             return
         }
         asked = nil
-        perform(engine.handle(.delivered(token, taken: true), at: Self.now))
+        let files = bytes == nil ? [] : deliveries.last?.map(\.attributes.fileUUID) ?? []
+        let sizes = Dictionary(files.map { ($0, bytes ?? 0) }, uniquingKeysWith: { $1 })
+        perform(engine.handle(.delivered(token, taken: true, sizes: sizes), at: Self.now))
     }
 
     mutating func answer(_ resolution: ContentDownloadResolution?) {

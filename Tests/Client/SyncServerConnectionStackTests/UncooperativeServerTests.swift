@@ -411,6 +411,28 @@ struct UncooperativeServerTests {
             }
         }
 
+        @Test(
+            "A compressed reply is decoded, and its limit applies to the decoded size", arguments: [90_000, 50_000_000])
+        func compressedReply(bytes: Int) async throws {
+            let file = folder.appending(path: "zeros.gz").path
+            try #require(try Command("/bin/sh", ["-c", "head -c \(bytes) /dev/zero | gzip >'\(file)'"]).status == 0)
+            let body = [UInt8](try Data(contentsOf: URL(filePath: file)))
+            try #require(body.count < 90_000)
+            let server = try LocalHTTPServer { peer in
+                guard peer.readRequest()?.header("Accept-Encoding")?.contains("gzip") == true else { return }
+                peer.send("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(body.count)\r\n\r\n")
+                peer.send(body)
+            }
+            let executor = CurlExecutor(maximumBodyBytes: 100_000)
+            if bytes <= 100_000 {
+                #expect(try await executor.execute(exchange(server.port)).body == Data(count: bytes))
+            } else {
+                await #expect { try await executor.execute(exchange(server.port)) } throws: {
+                    ($0 as? TransportFailure)?.kind == .malformed
+                }
+            }
+        }
+
         @Test("Certificates of a private authority are accepted if configured, and only for their names")
         func privateAuthority() async throws {
             let server = try TLSServer(name: "IP:127.0.0.1")

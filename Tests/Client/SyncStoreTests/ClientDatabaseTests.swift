@@ -23,6 +23,8 @@ struct ClientDatabaseTests {
         entry.restoreMark = RestoreMark("mark")
         entry.versionBeforeRestore = MasterVersion(9)
         entry.restoredVersion = MasterVersion(5)
+        entry.downloadPolicy = .onDemand
+        entry.downloadsRest = true
         state.groups.put(entry)
         var known = DirectoryEntry(fileUUID: file, sharingGroupUUID: group)
         known.fileGroupUUID = FileGroupUUID("g")
@@ -37,6 +39,10 @@ struct ClientDatabaseTests {
         known.owningUserID = UserID(9)
         known.awaitingReupload = true
         known.forceDownload = true
+        known.isIndexOnly = true
+        known.downloadPriority = .high
+        known.contentBytes = 5_000_000_000
+        known.usedAt = date
         state.directory.put(known)
         var queue = UploadQueue(id: RowID(1), sharingGroupUUID: group, createdAt: date)
         queue.state = .closed

@@ -52,7 +52,7 @@ struct RouteTests {
         func names(_ condition: (EndpointRoute) -> Bool) -> Set<EndpointName> {
             Set(routes.filter(condition).map(\.endpoint))
         }
-        #expect(routes.count == 42)
+        #expect(routes.count == 43)
         #expect(routes.map(\.endpoint) == EndpointName.allCases)
         #expect(
             names { $0.authentication == .none } == [
@@ -75,8 +75,9 @@ struct RouteTests {
         #expect(names { $0.method == .options } == [.uploadOptions])
         #expect(
             names { $0.method == .get } == [
-                .healthCheck, .checkPrimaryCreds, .checkCreds, .index, .getUploads, .downloadFile, .downloadAppMetaData,
-                .getSharingInvitationInfo, .getSharingInvitations, .getSharingGroupMembers, .getAccountSwitchStatus,
+                .healthCheck, .checkPrimaryCreds, .checkCreds, .index, .changes, .getUploads, .downloadFile,
+                .downloadAppMetaData, .getSharingInvitationInfo, .getSharingInvitations, .getSharingGroupMembers,
+                .getAccountSwitchStatus,
             ])
         #expect(
             names { $0.groupAccess == .permission(.write) } == [

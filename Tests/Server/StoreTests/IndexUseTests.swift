@@ -171,6 +171,10 @@ struct IndexUseTests {
         try expect("stage first", 3) { session in
             _ = try session.stageFirst(.metaData(of: crowd.file, version: 0), in: crowd.area, at: noon)
         }
+        try expect("stage first from a version", 5) { session in
+            _ = try session.stageFirst(
+                .metaData(of: crowd.file, version: 0), in: crowd.area, from: MasterVersion(0), at: noon)
+        }
         try expect("claim", 6) { _ = try $0.claimStaging(of: crowd.file, in: crowd.area, at: noon) }
         try expect("stage", 3) { try $0.stage(.metaData(of: crowd.file, version: 0), in: crowd.area, at: noon) }
         try expect("unstage", 3) { try $0.unstage(crowd.file, in: crowd.area) }

@@ -150,6 +150,36 @@ struct StagingTests {
         #expect(try owner.staged() == [first])
     }
 
+    @Test("Staging for a master version writes only if the group has that version, and holds it")
+    func stageFirstFromVersion() throws {
+        let change = { StagedChange.upload(of: someFile(), version: 0, object: someFile().rawValue, owner: storage) }
+        let first = change()
+        var settings = fixture.settings
+        settings.lockWaitTimeout = .seconds(1)
+        let other = MetadataStore(
+            pool: ConnectionPool(settings: settings, maximumConnections: 2, leaseTimeout: .seconds(10)),
+            pause: { _ in })
+        other.open()
+
+        try store.transaction { session throws in
+            #expect(try session.stageFirst(first, in: owner.area, from: MasterVersion(0), at: noon))
+            #expect(try !session.stageFirst(first, in: owner.area, from: MasterVersion(0), at: noon))
+            #expect(try !session.stageFirst(change(), in: owner.area, from: MasterVersion(1), at: noon))
+            // Others may stage meanwhile, but not commit.
+            try other.transaction { session throws in
+                #expect(try session.stageFirst(change(), in: owner.area, from: MasterVersion(0), at: noon))
+            }
+            #expect {
+                try other.withSession { try $0.advanceMasterVersion(of: owner.area.groupID, from: MasterVersion(0)) }
+            } throws: { if case StoreError.contention = $0 { true } else { false } }
+        }
+
+        #expect(try owner.staged().count == 2)
+        try store.withSession { _ = try $0.execute("UPDATE sharing_groups SET is_deleted = TRUE", []) }
+        #expect(
+            try !store.transaction { try $0.stageFirst(change(), in: owner.area, from: MasterVersion(0), at: noon) })
+    }
+
     @Test("Different files are staged concurrently without blocking each other")
     func differentFiles() throws {
         var settings = fixture.settings

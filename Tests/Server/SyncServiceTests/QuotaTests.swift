@@ -150,6 +150,34 @@ struct QuotaTests {
             ).status == 200)
     }
 
+    @Test("While the limit is far away, staged changes are not counted, but the limit holds for 64 processes together")
+    func allowances() {
+        let user = UserID(1)
+        let processes = (0..<StagedAllowances.processes).map { _ in StagedAllowances() }
+        let (limit, bytesLimit) = (1_000, 100_000)
+        var (staged, counts) = (0, 0)
+
+        // Each process counts at another time, and the limit is checked after each count, as in a request.
+        staging: for _ in 0..<limit {
+            for process in processes {
+                staged += 1
+                if process.take(10, of: user) { continue }
+                counts += 1
+                guard staged <= limit else { break staging }
+                process.renew(changes: limit - staged, bytes: bytesLimit - 10 * staged, of: user)
+            }
+        }
+
+        #expect((limit...limit + StagedAllowances.processes).contains(staged))
+        #expect(counts < staged)
+        // A single process counts rarely.
+        processes[0].renew(changes: 25_000, bytes: nil, of: user)
+        #expect((0..<390).allSatisfy { _ in processes[0].take(1_000_000, of: user) })
+        #expect(!processes[0].take(0, of: user) && !processes[0].take(0, of: UserID(2)))
+        processes[0].renew(changes: nil, bytes: 64, of: user)
+        #expect(processes[0].take(1, of: user) && !processes[0].take(1, of: user))
+    }
+
     @Test("The total size of staged metadata is limited")
     func stagedBytes() throws {
         let server = try server([.stagedBytes: 20])

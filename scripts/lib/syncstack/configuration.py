@@ -8,6 +8,7 @@ from pathlib import Path
 from . import database
 from .layout import Layout, write
 from .processes import run
+from .webserver import NCHAN
 
 # The sandbox's registration of "our app"; no secrets, because the sandbox is not reachable from outside.
 GOOGLE_CLIENT_ID = "1234567890-server.apps.googleusercontent.com"
@@ -117,6 +118,8 @@ def prepare(layout: Layout, sandbox_port: int | None, role_sockets: dict[str, Pa
     file = layout.directory / "syncd-overrides.json"
     overrides = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     values.update(overrides)
+    if NCHAN.exists():
+        values["changeSignal"] = {"socket": str(layout.changes_socket), **overrides.get("changeSignal", {})}
     texts = []
     for role, socket in role_sockets.items():
         values["database"]["socket"] = overrides.get("database", {}).get("socket") or str(socket)

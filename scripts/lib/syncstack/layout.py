@@ -32,6 +32,7 @@ class Layout:
         self.api_socket = self.sockets / "api.sock"
         self.transfer_socket = self.sockets / "transfer.sock"
         self.sandbox_socket = self.sockets / "sandbox.sock"
+        self.changes_socket = self.sockets / "changes.sock"
 
     def _socket_directory(self) -> Path:
         """`run`, or a separate short directory if the path would be too long for a socket."""

@@ -96,6 +96,7 @@ class Stack:
             "CONFIG_FILE": self.layout.configuration,
             "API_SOCKET": self.layout.api_socket,
             "TRANSFER_SOCKET": self.layout.transfer_socket,
+            "CHANGES_SOCKET": self.layout.changes_socket,
             "METRICS_URL": f"http://127.0.0.1:{ports['metrics']}",
             "SANDBOX_TLS_PORT": ports["sandboxTLS"],
             "STACK_DIR": self.layout.directory,

@@ -52,6 +52,18 @@ extension SyncDriver {
         }
     }
 
+    /// Sets the user, if known, their storage and the server's capabilities, for a client without a connection.
+    func use(accountStorage: CloudStorageType?, _ userID: UserID?, _ capabilities: ServerCapabilities) {
+        state.withLock { state in
+            if let userID {
+                state.userID = userID.description
+                state.machine.use(userID: userID)
+            }
+            state.machine.use(accountStorage: accountStorage)
+            state.machine.use(capabilities)
+        }
+    }
+
     private func use(_ accountType: AccountType, _ state: inout State) throws(SyncError) {
         do {
             try database.set(Setting.accountStorage, to: accountType.cloudStorageType?.rawValue)

@@ -319,13 +319,15 @@ extension SyncDriver {
         _ operations: [DownloadOperation], _ containsGone: Bool, _ token: EngineToken, _ state: inout State
     ) {
         enqueue(&state) {
+            // The app may move the files.
+            let sizes = self.files.sizes(of: operations)
             let isTaken = await self.deliver(operations, containsGone)
             self.state.withLock { state in
                 guard isTaken else { return }
                 state.runs.updateActive { $0.delivered += operations }
                 self.advance(&state, by: operations.count)
             }
-            self.handle(.delivered(token, taken: isTaken))
+            self.handle(.delivered(token, taken: isTaken, sizes: sizes))
             guard !isTaken else { return }
             // The app may have moved some of the files already.
             try? self.change { machine throws(SyncError) in

@@ -59,7 +59,7 @@ final class SyncDriver: Sendable {
     let fileChanges = Broadcast<ChangedFiles>()
     let statuses = Broadcast<SyncStatus>()
     let transfers = Broadcast<FileTransfer>()
-
+    let suspensions = Broadcast<Bool>()
     private struct WeakDelegate {
         weak var delegate: (any SyncServerDelegate)?
     }
@@ -299,14 +299,6 @@ final class SyncDriver: Sendable {
         }
     }
 
-    /// Sets the user's storage and the server's capabilities, for a client without a connection.
-    func use(accountStorage: CloudStorageType?, _ capabilities: ServerCapabilities) {
-        state.withLock { state in
-            state.machine.use(accountStorage: accountStorage)
-            state.machine.use(capabilities)
-        }
-    }
-
     /// Drops pending changes, or the whole store, including the user.
     func reset(_ type: ResetType) throws(SyncError) {
         try inboxTurn.withLock { _ throws(SyncError) in
@@ -396,5 +388,6 @@ final class SyncDriver: Sendable {
         fileChanges.finish()
         statuses.finish()
         transfers.finish()
+        suspensions.finish()
     }
 }

@@ -159,6 +159,16 @@ package struct LibraryFiles: Sendable {
         }
     }
 
+    /// The sizes in bytes of delivered contents.
+    func sizes(of operations: [DownloadOperation]) -> [FileUUID: Int64] {
+        var sizes: [FileUUID: Int64] = [:]
+        for operation in operations {
+            guard case .file(let location, _) = operation.kind, let url = url(of: location) else { continue }
+            sizes[operation.attributes.fileUUID] = (try? FileStamp(of: url))?.size
+        }
+        return sizes
+    }
+
     func exists(_ location: LocalFileLocation) -> Bool {
         url(of: location).map { FileManager.default.fileExists(atPath: $0.path) } ?? false
     }

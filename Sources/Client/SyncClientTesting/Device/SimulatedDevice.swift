@@ -51,6 +51,8 @@ final class SimulatedDevice {
     var seenDeletions: Set<FileUUID> = []
     /// Files that the app wants delivered again, and requests until it receives them.
     var wishes: Set<FileUUID> = []
+    /// Files of which the app has requested the contents on demand, and has not evicted them.
+    var asked: Set<FileUUID> = []
     /// The latest change that was queued when the app was last asked a question: the answer covers no later one.
     var lastItemWhenAsked = RowID<UploadItem>(0)
     /// Groups whose files the app has removed at least once, because the user was not a member.
@@ -130,6 +132,20 @@ final class SimulatedDevice {
         return state.items.rows(at: .file(file)).first { state.queues[$0.queueID]?.state == .open }
     }
 
+    /// The app removes its contents of a file, and wants no others.
+    func drop(_ file: FileUUID) {
+        files[file] = nil
+        wishes.remove(file)
+        asked.remove(file)
+    }
+
+    /// Whether the app has, had or wants contents of a file, or changes it: then its versions may be downloaded.
+    func mayReceive(_ file: FileUUID, in group: SharingGroupUUID) -> Bool {
+        guard let state = engine?.state, state.groups[group]?.downloadPolicy == .onDemand else { return true }
+        return files[file]?.contents != nil || asked.contains(file) || wishes.contains(file)
+            || seenGone.contains(file) || leftGroups.contains(group) || !state.pendingItems(of: file).isEmpty
+    }
+
     /// Records that no further change to a file needs to arrive, except those of these items.
     func excuseAll(of file: FileUUID, except items: [UploadItem] = []) {
         let contents = items.compactMap { $0.source.flatMap { storage[$0] } }
@@ -193,5 +209,20 @@ struct SimulatedStore {
     /// The state that a new process loads; must equal ``state``.
     func load() throws(StoreError) -> ClientState {
         try database?.load() ?? state
+    }
+}
+
+/// Generates commit ids that are unique within a history.
+final class CommitIDSource: @unchecked Sendable {
+    // Used by one thread: a history runs on its caller's thread.
+    private var made = 0
+
+    func make() -> CommitID {
+        made += 1
+        let digits = String(made)
+        guard
+            let id = CommitID("00000000-0000-4000-9000-" + String(repeating: "0", count: 12 - digits.count) + digits)
+        else { preconditionFailure("the text is a UUID") }
+        return id
     }
 }

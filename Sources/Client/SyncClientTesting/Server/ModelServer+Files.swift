@@ -37,7 +37,6 @@ extension ModelServer {
     func stage(
         _ upload: FileUpload, _ contents: String, _ caller: ModelCaller, _ now: WireDate, _ group: inout ModelGroup
     ) -> Answer {
-        if refusesFiles, contents.hasPrefix(Self.largeContents) { return .refused(.bodyTooLarge) }
         let key = ModelGroup.StagingKey(caller: caller, file: upload.fileUUID)
         let known = group.files[upload.fileUUID]
         if let text = upload.appMetaData, text.version != nextTextVersion(known) {
@@ -52,14 +51,17 @@ extension ModelServer {
         } else {
             guard !upload.undeleteServerFile else { return contradiction(.fileNotDeleted) }
             guard upload.fileVersion == .first else { return contradiction(.fileVersionMismatch) }
-            owner = caller.user
+            owner = hosts[caller.user] ?? caller.user
         }
         guard group.members[owner] != nil else { return Answer(.gone(.userRemoved, appMetaData: nil, nil)) }
         guard !revokedUsers.contains(owner) else {
             return Answer(.gone(.authTokenExpiredOrRevoked, appMetaData: nil, nil))
         }
-        if fullUsers.contains(owner), contents.hasPrefix(Self.bigContents) { return .refused(.cloudQuotaExceeded) }
-        if refusesFiles, contents.hasPrefix(Self.harmfulContents) { return .refused(.cloudRefused) }
+        guard !unreachableUsers.contains(owner) else { return .refused(.cloudUnavailable) }
+        if let room = room[owner], upload.fileSize ?? Int64(contents.utf8.count) > room {
+            return .refused(.cloudQuotaExceeded)
+        }
+        if let code = refusalOfContents?(upload, contents, caller.user) { return .refused(code) }
         let change = ModelStagedChange(
             kind: .upload(
                 upload.fileVersion, contents: contents, mimeType: upload.mimeType, fileGroup: upload.fileGroupUUID,
@@ -211,7 +213,8 @@ extension ModelServer {
             var file =
                 group.files[id]
                 ?? ModelFile(
-                    device: caller.device, owner: caller.user, fileGroup: fileGroup, mimeType: mimeType,
+                    device: caller.device, owner: hosts[caller.user] ?? caller.user, fileGroup: fileGroup,
+                    mimeType: mimeType,
                     version: version, contents: contents, creationDate: change.creationDate,
                     updateDate: change.updateDate, changedAt: group.masterVersion)
             undeletes = file.isDeleted
@@ -250,6 +253,7 @@ extension ModelServer {
                     .authTokenExpiredOrRevoked, appMetaData: file.text?.contents, storage,
                     awaitsReupload: file.content == .awaiting))
         }
+        guard !unreachableUsers.contains(file.owner) else { return .refused(.cloudUnavailable) }
         if missingFiles.contains(id) || file.content == .missing {
             return Answer(.gone(.fileRemovedOrRenamed, appMetaData: file.text?.contents, storage))
         }

@@ -34,17 +34,14 @@ final class ModelServer {
     var revokedUsers: Set<UserID> = []
     /// Files whose contents their owners removed from the cloud.
     var missingFiles: Set<FileUUID> = []
-    /// Users whose storage has no room for contents that begin with ``bigContents``.
-    var fullUsers: Set<UserID> = []
-    /// Whether the server refuses contents that begin with ``largeContents`` as too large, and the storage refuses
-    /// those that begin with ``harmfulContents``.
-    var refusesFiles = true
-    /// Represents contents that are larger than a server accepts.
-    static let largeContents = "L"
-    /// Represents contents that a storage considers malware.
-    static let harmfulContents = "M"
-    /// Represents contents that need a lot of room.
-    static let bigContents = "B"
+    /// Users whose storage cannot be reached.
+    var unreachableUsers: Set<UserID> = []
+    /// The size in bytes of the largest file for which a user's storage has room; without a value it has enough.
+    var room: [UserID: Int64] = [:]
+    /// The members whose storage holds the new files of users without their own.
+    var hosts: [UserID: UserID] = [:]
+    /// The code with which the server, or a storage, refuses the contents of an upload by a user; nil accepts them.
+    var refusalOfContents: (@Sendable (FileUpload, _ contents: String, UserID) -> ErrorCode?)?
     /// The number of times that it was restored from a backup.
     private var restorations = 0
 
@@ -157,7 +154,8 @@ final class ModelServer {
         let infos = mine.map { id, group in
             SharingGroupInfo(
                 sharingGroupUUID: id, sharingGroupName: group.name, deleted: false, masterVersion: group.masterVersion,
-                permission: group.members[caller.user] ?? .read, sharingGroupUsers: [], cloudStorageType: nil,
+                permission: group.members[caller.user] ?? .read, sharingGroupUsers: [],
+                cloudStorageType: hosts[caller.user].flatMap { group.members[$0] == nil ? nil : storage(of: $0) },
                 restoreMark: group.restored?.mark, restoredMasterVersion: group.restored?.masterVersion)
         }
         return Answer(.index(IndexResponse(files: files, sharingGroups: infos)))

@@ -8,7 +8,7 @@ internal import Synchronization
 public struct SimulatedLaunch: Sendable {
     /// The app's own folder, which survives the process.
     public let folder: URL
-    /// The sharing group that all users are members of.
+    /// The sharing group that all users are members of, unless the test states otherwise.
     public let sharingGroupUUID: SharingGroupUUID
     private let make: @Sendable (_ configure: (inout SyncServer.Configuration) -> Void) throws -> SyncServer
 
@@ -35,7 +35,7 @@ public struct SimulatedLaunch: Sendable {
 /// A phone with an app whose process may end at any time.
 public final class SimulatedPhone<App: AnyObject & Sendable>: AnySimulatedPhone {
     let index: Int
-    private let user: UserID
+    let user: UserID
     private let folder: URL
     private let device: DeviceUUID
     private let scheduler: SimulatedScheduler
@@ -144,7 +144,9 @@ public final class SimulatedPhone<App: AnyObject & Sendable>: AnySimulatedPhone 
             randomSeconds: { $0.lowerBound + scheduler.chance(below: $0.count, phone: index) },
             makeUUID: { [weak self] in self?.makeUUID() ?? UUID().uuidString })
         let client = try SyncServer(
-            configuration, nil, environment, accountStorage: .google, capabilities: .all,
+            configuration, nil, environment,
+            accountStorage: scheduler.world { [user] in $0.hasStorage(user) } ? .google : nil, userID: user,
+            capabilities: .all,
             performer: SimulatedNetwork(scheduler, ModelCaller(user: user, device: device), index))
         state.withLock { $0.client = client }
         return client
@@ -163,6 +165,7 @@ public final class SimulatedPhone<App: AnyObject & Sendable>: AnySimulatedPhone 
 /// A phone with any app.
 protocol AnySimulatedPhone: AnyObject, Sendable {
     var index: Int { get }
+    var user: UserID { get }
     /// Nil while no process of the app is running.
     var client: SyncServer? { get }
     func start() async throws
@@ -263,5 +266,9 @@ private final class RepeatingDelegate: SyncServerDelegate {
         created: [SharingGroup], updated: [SharingGroup], deleted: [SharingGroup]
     ) async {
         await app.delegate?.syncServerSharingGroupsDownloaded(created: created, updated: updated, deleted: deleted)
+    }
+
+    func contentForReupload(of attributes: SyncAttributes, fileVersion: FileVersion) async -> ReuploadContent {
+        await app.delegate?.contentForReupload(of: attributes, fileVersion: fileVersion) ?? .notAvailable
     }
 }

@@ -17,7 +17,7 @@ final class SimulatedScheduler: Sendable {
     private struct State {
         var random: SplitMix64
         var faults: SimulatedService.Faults
-        var server: ModelServer
+        var world: SimulatedWorld
         var time: Double = 1_700_000_000
         var waiting: [Waiting] = []
         var dying: Set<Int> = []
@@ -33,27 +33,33 @@ final class SimulatedScheduler: Sendable {
     init(seed: UInt64, faults: SimulatedService.Faults, group: SharingGroupUUID) {
         self.seed = seed
         self.group = group
-        let server = ModelServer(capabilities: .all)
-        server.smallFileLimits = .current
-        server.addGroup(group, name: "Simulated", admin: UserID(0))
-        state = Mutex(State(random: SplitMix64(seed: seed), faults: faults, server: server))
+        state = Mutex(
+            State(random: SplitMix64(seed: seed), faults: faults, world: SimulatedWorld(seed: seed, group: group)))
     }
 
     func addMember(_ user: UserID) {
-        state.withLock { state in
-            state.server.users.insert(user)
-            if state.server.groups[group]?.members[user] == nil { state.server.add(user, to: group, .admin) }
-        }
+        let group = group
+        world { $0.add(user, to: group) }
     }
 
     // MARK: For tests
 
+    var faults: SimulatedService.Faults { state.withLock { $0.faults } }
+
     func random(below bound: Int) -> Int { state.withLock { $0.random.below(bound) } }
 
-    var masterVersion: MasterVersion? { state.withLock { $0.server.groups[group]?.masterVersion } }
+    /// Reads or changes the server and its people.
+    @discardableResult
+    func world<Value: Sendable>(_ body: @Sendable (inout SimulatedWorld) -> Value) -> Value {
+        state.withLock { body(&$0.world) }
+    }
 
-    var files: [FileUUID: SimulatedService.ServerFile] {
-        let known = state.withLock { $0.server.groups[group]?.files ?? [:] }
+    func restore() { state.withLock { $0.world.restore(at: $0.time) } }
+
+    var masterVersions: [SharingGroupUUID: MasterVersion] { world { $0.server.groups.mapValues(\.masterVersion) } }
+
+    func files(in group: SharingGroupUUID) -> [FileUUID: SimulatedService.ServerFile] {
+        let known = state.withLock { $0.world.server.groups[group]?.files ?? [:] }
         return known.mapValues { file in
             SimulatedService.ServerFile(
                 contents: Data(base64Encoded: file.contents) ?? Data(), appMetaData: file.text?.contents,
@@ -91,6 +97,7 @@ final class SimulatedScheduler: Sendable {
             guard let order else { return false }
             let next = state.waiting.remove(at: order)
             state.time = max(state.time, next.due)
+            state.world.happen(state.faults, at: state.time)
             next.wake(&state)
             return true
         }
@@ -166,9 +173,10 @@ final class SimulatedScheduler: Sendable {
                 box.set(continuation)
                 state.withLock { state in
                     let plan = plan(phone, &state)
+                    let restorations = state.world.restorations
                     state.waiting.append(
                         Waiting(phone: phone, id: id, due: state.time + plan.seconds) { state in
-                            box.resume(self.perform(request, caller, contents, plan, &state))
+                            box.resume(self.perform(request, caller, contents, plan, restorations, &state))
                         })
                 }
                 if Task.isCancelled { abandon(id, box) }
@@ -224,11 +232,11 @@ final class SimulatedScheduler: Sendable {
     }
 
     private func perform(
-        _ request: ServerRequest, _ caller: ModelCaller, _ contents: String?, _ plan: Plan, _ state: inout State
+        _ request: ServerRequest, _ caller: ModelCaller, _ contents: String?, _ plan: Plan, _ restorations: Int,
+        _ state: inout State
     ) -> ModelServer.Answer {
-        let now = WireDate(secondsSince1970: Int64(state.time))
         func answer() -> ModelServer.Answer {
-            state.server.perform(request, from: caller, contents: contents, at: now)
+            state.world.perform(request, from: caller, contents: contents, sentAfter: restorations, at: state.time)
         }
         switch plan.fate {
         case .answered: return answer()

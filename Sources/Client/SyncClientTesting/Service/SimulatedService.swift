@@ -27,8 +27,21 @@ public final class SimulatedService: Sendable {
         /// Deliveries are repeated although the app accepted them, as if the process had ended before acknowledging
         /// them.
         public static let redeliveries = Self(rawValue: 4)
-        /// All of them.
+        /// All faults of the network and of the phones.
         public static let all: Self = [.network, .deaths, .redeliveries]
+        /// Members are demoted to readers for a while.
+        public static let demotions = Self(rawValue: 8)
+        /// Storages are full, revoked or unreachable for a while.
+        public static let storages = Self(rawValue: 16)
+        /// Some contents are refused for a while as malware, as too large, or because of their type;
+        /// ``SimulatedService/settle()`` retries what was set aside, as a user would.
+        public static let refusedFiles = Self(rawValue: 32)
+        /// The server refuses changes, or everything, for a while.
+        public static let closures = Self(rawValue: 64)
+        /// The server is restored from backups: an app that does not supply contents to upload again loses them.
+        public static let restorations = Self(rawValue: 128)
+        /// Refusals of all kinds, without restorations.
+        public static let refusals: Self = [.demotions, .storages, .refusedFiles, .closures]
         /// None.
         public static let none: Self = []
     }
@@ -53,8 +66,10 @@ public final class SimulatedService: Sendable {
         case neverAtRest
     }
 
-    /// The sharing group that all users are members of.
+    /// The sharing group that all users are members of, as admins, unless the test states otherwise.
     public let sharingGroupUUID: SharingGroupUUID
+    /// Determines the faults and their times.
+    public let seed: UInt64
     let scheduler: SimulatedScheduler
     private let phones = Mutex<[any AnySimulatedPhone]>([])
 
@@ -66,12 +81,13 @@ public final class SimulatedService: Sendable {
             preconditionFailure("the text is a UUID")
         }
         sharingGroupUUID = group
+        self.seed = seed
         scheduler = SimulatedScheduler(seed: seed, faults: faults, group: group)
     }
 
-    /// Adds a phone and launches its app, which knows the sharing group from the start.
+    /// Adds a phone and launches its app, which knows the user's sharing groups from the start.
     /// - Parameters:
-    ///   - user: The phone's user; different numbers are different members of the group.
+    ///   - user: The phone's user; different numbers are different people (``person(_:)``).
     ///   - launch: Creates the app: at once, and again after each death of its process. The app creates its client with
     ///     ``SimulatedLaunch/makeClient(configure:)``, becomes its delegate, and loads its data from the folder.
     /// - Returns: The phone, for as long as the test needs it.
@@ -113,31 +129,53 @@ public final class SimulatedService: Sendable {
         try await work.value
     }
 
-    /// Stops all faults, then syncs every phone until none receives anything new.
-    /// - Throws: ``Failure``; errors of launches.
+    /// Stops all faults, and refusals that the seed has chosen, then syncs every phone until none receives anything
+    /// new. Situations that the test has stated remain, and so do changes that wait because of them.
+    /// - Throws: ``Failure``: ``Failure/neverAtRest`` also if the test has left the server closed; errors of launches.
     public func settle() async throws {
+        let retries = scheduler.faults.contains(.refusedFiles)
+        scheduler.world { $0.settle() }
         try await scheduler.withoutFaults {
             for _ in 0..<16 {
-                let before = scheduler.masterVersion
-                for phone in phones.withLock({ $0 }) {
+                let before = scheduler.masterVersions
+                for phone in allPhones {
                     try await phone.start()
-                    try? phone.client?.sync(sharingGroupUUID: sharingGroupUUID, reAttemptGoneDownloads: true)
+                    if retries { retryUploads(of: phone) }
+                    try? phone.client?.sync()
+                    try await run()
+                    for group in phone.client?.sharingGroups ?? [] {
+                        try? phone.client?.sync(
+                            sharingGroupUUID: group.sharingGroupUUID, reAttemptGoneDownloads: true)
+                    }
                     try await run()
                 }
-                let isAtRest = phones.withLock { $0 }.allSatisfy { phone in
-                    phone.client.map { !$0.uploadsPending && $0.pendingReport().downloads.isEmpty } ?? false
-                }
-                if before == scheduler.masterVersion, isAtRest { return }
+                if before == scheduler.masterVersions, allPhones.allSatisfy(isAtRest) { return }
             }
             throw Failure.neverAtRest
+        }
+    }
+
+    var allPhones: [any AnySimulatedPhone] { phones.withLock { $0 } }
+
+    private func isAtRest(_ phone: any AnySimulatedPhone) -> Bool {
+        guard let pending = phone.client?.pendingReport() else { return false }
+        return pending.downloads.isEmpty && pending.changes.allSatisfy { $0.isBlocked || !$0.isClosed }
+    }
+
+    private func retryUploads(of phone: any AnySimulatedPhone) {
+        for change in phone.client?.pendingReport().changes ?? [] where change.isDead {
+            if let file = change.fileUUID { try? phone.client?.retryUpload(forFileUUID: file) }
         }
     }
 
     /// A number from 0 up to, not including, `bound`, determined by the seed, for users' decisions in a test.
     public func random(below bound: Int) -> Int { scheduler.random(below: bound) }
 
-    /// The files on the server, including deleted ones.
-    public var files: [FileUUID: ServerFile] { scheduler.files }
+    /// The files of ``sharingGroupUUID`` on the server, including deleted ones.
+    public var files: [FileUUID: ServerFile] { files(inSharingGroup: sharingGroupUUID) }
+
+    /// The files of a group on the server, including deleted ones.
+    public func files(inSharingGroup group: SharingGroupUUID) -> [FileUUID: ServerFile] { scheduler.files(in: group) }
 
     // MARK: Quiet
 
@@ -147,7 +185,7 @@ public final class SimulatedService: Sendable {
         let deadline = clock.now + .seconds(60)
         while true {
             var isQuiet = true
-            for phone in phones.withLock({ $0 }) where !scheduler.isWaited(for: phone.index) {
+            for phone in allPhones where !scheduler.isWaited(for: phone.index) {
                 guard let client = phone.client else { continue }
                 if !client.isSyncing { await client.callbacksDelivered() }
                 // The app may have requested a sync in a callback.
@@ -162,7 +200,7 @@ public final class SimulatedService: Sendable {
 
     /// Ends the processes that must die now, and relaunches their apps.
     private func bury() async throws {
-        for phone in phones.withLock({ $0 }) where scheduler.takeDeath(of: phone.index) {
+        for phone in allPhones where scheduler.takeDeath(of: phone.index) {
             await phone.end()
             try await phone.start()
         }

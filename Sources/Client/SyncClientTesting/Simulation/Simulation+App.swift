@@ -217,6 +217,7 @@ extension Simulation {
                 checkDeleted(file, in: group, device)
                 device.seenDeletions.insert(file)
                 device.files[file] = nil
+                device.asked.remove(file)
             }
         }
     }

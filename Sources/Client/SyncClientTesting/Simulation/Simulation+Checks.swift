@@ -276,15 +276,22 @@ extension Simulation {
     func settle() throws {
         isSettling = true
         server.missingFiles = []
-        server.refusesFiles = false
+        server.refusalOfContents = nil
         server.revokedUsers = []
-        server.fullUsers = []
+        server.room = [:]
         for (id, group) in server.groups {
             for (user, permission) in group.members where permission == .read {
                 server.groups[id]?.members[user] = .write
                 server.raiseMasterVersion(of: id)
             }
         }
+        try rest()
+        guard options.hasDownloadsOnDemand else { return }
+        try downloadAll()
+        try rest()
+    }
+
+    private func rest() throws {
         for round in 0..<Self.maximumRounds {
             let before = masterVersions
             log("round \(round)")
@@ -355,7 +362,7 @@ extension Simulation {
         // it has.
         for entry in state.directory.all
         where device.leftGroups.contains(entry.sharingGroupUUID) && device.files[entry.fileUUID] == nil
-            && !entry.deletedOnServer && state.pendingItems(of: entry.fileUUID).isEmpty
+            && !entry.deletedOnServer && !entry.isIndexOnly && state.pendingItems(of: entry.fileUUID).isEmpty
         {
             device.wishes.insert(entry.fileUUID)
         }
@@ -364,6 +371,8 @@ extension Simulation {
                 entry.fileVersion != nil || !state.pendingItems(of: file).isEmpty
             else {
                 device.wishes.remove(file)
+                // The library keeps the request for a file that a restored server has lost.
+                if device.engine?.state.directory[file]?.forceDownload != true { device.asked.remove(file) }
                 continue
             }
             if device.engine?.state.groups[entry.sharingGroupUUID]?.removedFromGroup != false {

@@ -3,6 +3,19 @@ internal import SyncProtocol
 
 // People's actions, on the devices and outside of them.
 extension Simulation {
+    /// The beginning of contents that are larger than the server accepts, that the storage considers malware, and that
+    /// need a lot of room.
+    private static let (largeContents, harmfulContents, bigContents) = ("L", "M", "B")
+
+    /// The refusal of such contents; nil accepts them.
+    static func refusal(of contents: String) -> ErrorCode? {
+        switch contents.prefix(1) {
+        case largeContents: .bodyTooLarge
+        case harmfulContents: .cloudRefused
+        default: nil
+        }
+    }
+
     func step() throws {
         if options.hasAccountSwitches, random.once(in: 4) { try moveFiles() }
         if options.hasRestorations, random.once(in: 12) {
@@ -11,6 +24,10 @@ extension Simulation {
         guard let device = random.pick(devices.filter { $0.engine != nil }) else { return }
         if options.hasAccountSwitches, random.once(in: 4) {
             try manageAccount(device)
+            return
+        }
+        if options.hasDownloadsOnDemand, random.once(in: 4) {
+            try manageContents(device)
             return
         }
         // A switch without files ends too soon.
@@ -62,7 +79,7 @@ extension Simulation {
 
     // MARK: On a device
 
-    private var hasAllFiles: Bool { options.maximumFiles.map { madeFiles >= $0 } ?? false }
+    var hasAllFiles: Bool { options.maximumFiles.map { madeFiles >= $0 } ?? false }
 
     private func addFile(_ device: SimulatedDevice) throws {
         guard !hasAllFiles else {
@@ -95,9 +112,9 @@ extension Simulation {
         var kind = "c"
         if options.hasRefusals {
             switch random.below(36) {
-            case 0..<3: kind = ModelServer.largeContents
-            case 3: kind = ModelServer.harmfulContents
-            case 4..<12: kind = ModelServer.bigContents
+            case 0..<3: kind = Self.largeContents
+            case 3: kind = Self.harmfulContents
+            case 4..<12: kind = Self.bigContents
             default: break
             }
         }
@@ -116,7 +133,7 @@ extension Simulation {
         attributes.appMetaData = text
         guard
             let actions = try? engine.upload(
-                UploadSource(location: location, isOwned: isOwned, size: kind == ModelServer.bigContents ? 9 : 1),
+                UploadSource(location: location, isOwned: isOwned, size: kind == Self.bigContents ? 9 : 1),
                 attributes, at: now)
         else {
             device.storage[location] = nil
@@ -246,8 +263,7 @@ extension Simulation {
         guard try perform(actions, on: device) else { return }
         for file in files {
             log("\(device.index) deletes \(file.rawValue.suffix(4))")
-            device.files[file] = nil
-            device.wishes.remove(file)
+            device.drop(file)
         }
     }
 
@@ -307,8 +323,8 @@ extension Simulation {
         case 11, 12: if let user = random.pick(server.users.sorted()) { server.revokedUsers.insert(user) }
         case 13:
             server.revokedUsers = []
-            server.fullUsers = []
-        case 14: if let user = random.pick(server.users.sorted()) { server.fullUsers.insert(user) }
+            server.room = [:]
+        case 14: if let user = random.pick(server.users.sorted()) { server.room[user] = 1 }
         case 15:
             // Another member removes a member, or adds one again.
             guard options.hasDepartures, let user = random.pick(server.users.sorted()) else { return }

@@ -119,8 +119,9 @@ extension Simulation {
             }
             let isTaken = isSettling || !random.once(in: 60)
             if isTaken { take(operations, device) }
+            let sizes = Dictionary(operations.map { ($0.attributes.fileUUID, Int64(1)) }, uniquingKeysWith: { $1 })
             queue.plan(
-                .tell(device: device.index, process: device.process, .delivered(token, taken: isTaken)),
+                .tell(device: device.index, process: device.process, .delivered(token, taken: isTaken, sizes: sizes)),
                 at: time + delay(500))
         case .wait(let token, let seconds):
             let wait = seconds.lowerBound + random.below(seconds.upperBound - seconds.lowerBound)
@@ -180,6 +181,7 @@ extension Simulation {
             sendAgain(upload, token, device)
             return
         }
+        checkRequest(request, device)
         var contents: String?
         if case .uploadFile(let upload) = request {
             contents = device.storage[upload.source]

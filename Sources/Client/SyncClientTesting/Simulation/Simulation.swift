@@ -73,6 +73,7 @@ public final class Simulation {
         self.logs = logs
         random = SplitMix64(seed: seed)
         server = ModelServer(capabilities: options.hasExtensions ? .all : .none)
+        server.refusalOfContents = { _, contents, _ in Self.refusal(of: contents) }
         if options.hasExtensions {
             server.smallFileLimits = SmallFileLimits(maximumFiles: 3, maximumFileBytes: 8, maximumBodyBytes: 1 << 20)
         }
@@ -151,6 +152,7 @@ public final class Simulation {
         if options.hasAccountSwitches { setUpAccounts() }
         for device in devices { try launch(device) }
         for device in devices { try sync(device, nil) }
+        if options.hasDownloadsOnDemand { try setUpOnDemand() }
         queue.plan(.step, at: time + 5)
     }
 
@@ -197,21 +199,6 @@ public final class Simulation {
     }
 }
 
-/// Generates commit ids that are unique within a history.
-final class CommitIDSource: @unchecked Sendable {
-    // Used by one thread: a history runs on its caller's thread.
-    private var made = 0
-
-    func make() -> CommitID {
-        made += 1
-        let digits = String(made)
-        guard
-            let id = CommitID("00000000-0000-4000-9000-" + String(repeating: "0", count: 12 - digits.count) + digits)
-        else { preconditionFailure("the text is a UUID") }
-        return id
-    }
-}
-
 /// The circumstances of a simulated history.
 public struct SimulationOptions: Sendable {
     /// The number of devices, 1 to 8.
@@ -240,11 +227,14 @@ public struct SimulationOptions: Sendable {
     public var hasRestorations = false
     /// Whether users switch to other accounts.
     public var hasAccountSwitches = false
+    /// Whether some groups' files are downloaded on demand, until the faults end.
+    public var hasDownloadsOnDemand = false
 
     /// The options of a seed: each seed is a different history, under different circumstances.
     ///
     /// Four of five histories have a server with all extensions. In every second one of these, users switch accounts;
-    /// in every fourth, the server is restored from backups, and nobody leaves. One in 32 histories uses SQLite.
+    /// in every fourth, the server is restored from backups, and nobody leaves. In every second history without switches,
+    /// devices download some groups' files on demand. One in 32 histories uses SQLite.
     public init(seed: UInt64) {
         var random = SplitMix64(seed: seed ^ 0x5EED)
         devices = 3 + random.below(6)
@@ -258,6 +248,9 @@ public struct SimulationOptions: Sendable {
         if hasAccountSwitches { steps *= 2 }
         hasRestorations = hasExtensions && !hasAccountSwitches && random.once(in: 2)
         if hasRestorations { hasDepartures = false }
+        // A switch needs the contents of all files.
+        hasDownloadsOnDemand = !hasAccountSwitches && random.once(in: 2)
+        if hasDownloadsOnDemand { steps *= 2 }
     }
 }
 
@@ -299,6 +292,10 @@ public struct SimulationReport: Sendable {
     public internal(set) var switches = 0
     /// The number of files that were uploaded again.
     public internal(set) var reuploads = 0
+    /// The number of requests for contents in groups whose files are downloaded on demand.
+    public internal(set) var requestedFiles = 0
+    /// The number of evicted files.
+    public internal(set) var evictedFiles = 0
 
     init(seed: UInt64) {
         self.seed = seed

@@ -32,6 +32,7 @@ final class Story {
         options.hasRestorations = false
         options.hasRefusals = false
         options.hasAccountSwitches = false
+        options.hasDownloadsOnDemand = false
         simulation = Simulation(seed: faultSeed ?? 0, options: options, logs: true)
         simulation.answers = answers
         guard let group = SharingGroupUUID(simulation.makeUUID()) else { preconditionFailure("makeUUID makes UUIDs") }

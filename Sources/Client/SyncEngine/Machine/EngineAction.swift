@@ -48,8 +48,8 @@ package enum EngineEvent: Sendable {
     case deletionConflictsResolved(EngineToken, [FileUUID: DownloadDeletionResolution])
     /// The app's contents of a file that are missing from the server.
     case contents(EngineToken, SuppliedContents)
-    /// The app has, or has not, accepted the delivery.
-    case delivered(EngineToken, taken: Bool)
+    /// The app has, or has not, accepted the delivery; with the sizes in bytes of the delivered contents.
+    case delivered(EngineToken, taken: Bool, sizes: [FileUUID: Int64] = [:])
     /// The wait is over.
     case waited(EngineToken)
 }

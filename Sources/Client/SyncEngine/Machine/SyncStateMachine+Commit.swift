@@ -159,6 +159,9 @@ extension SyncStateMachine {
             switch item.kind {
             case .file:
                 entry.newerVersion = nil
+                entry.isIndexOnly = false
+                entry.contentBytes = item.fileSize
+                entry.usedAt = now
                 entry.fileVersion = item.stagedFileVersion
                 entry.deletedLocally = false
                 entry.deletedOnServer = false
@@ -170,6 +173,7 @@ extension SyncStateMachine {
                 entry.goneReason = nil
                 entry.forceDownload = false
                 entry.newerVersion = nil
+                entry.isIndexOnly = false
             case .appMetaData, .groupCreate, .groupUpdate, .groupRemoveUser: break
             }
             if item.isContent, let text = item.appMetaData, let version = item.stagedAppMetaDataVersion {

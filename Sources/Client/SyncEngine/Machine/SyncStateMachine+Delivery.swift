@@ -40,7 +40,7 @@ extension SyncStateMachine {
 
     private func isDelivered(deletion item: DownloadItem, _ suppressesDeletions: Bool) -> Bool {
         // An app that also requested the deletion need not be informed.
-        guard !suppressesDeletions, !isToBeDeleted(item.fileUUID) else { return false }
+        guard !isToBeDeleted(item.fileUUID), !suppressesDeletions || isOnlyListed(item.fileUUID) else { return false }
         if case .deletion(.rejectDownloadDeletion) = item.resolution?.answer { return false }
         return true
     }
@@ -49,18 +49,18 @@ extension SyncStateMachine {
         state.pendingItems(of: file).contains { $0.kind == .deletion }
     }
 
-    mutating func delivered(isTaken: Bool) {
+    mutating func delivered(isTaken: Bool, _ sizes: [FileUUID: Int64]) {
         guard case .delivering(let group) = run?.step else { return }
         guard isTaken else {
             endTransfers(.fail(SyncError(.deliveryRefused, sharingGroupUUID: runGroup)))
             resumeDownloads()
             return
         }
-        takeOver(group)
+        takeOver(group, sizes)
     }
 
     /// Applies a group to the directory, carries out the app's answers, and continues.
-    private mutating func takeOver(_ group: RowID<DownloadGroup>) {
+    private mutating func takeOver(_ group: RowID<DownloadGroup>, _ sizes: [FileUUID: Int64] = [:]) {
         let items = state.downloads(in: group)
         let suppressesDeletions = suppressesDeletions(items)
         var isAskedAgain = false
@@ -71,7 +71,7 @@ extension SyncStateMachine {
                     continue
                 }
             } else {
-                takeOver(content: item)
+                takeOver(content: item, bytes: sizes[item.fileUUID])
             }
             state.downloads[item.key] = nil
             if let location = item.location { actions.append(.removeFile(location)) }
@@ -84,7 +84,7 @@ extension SyncStateMachine {
         }
     }
 
-    private mutating func takeOver(content item: DownloadItem) {
+    private mutating func takeOver(content item: DownloadItem, bytes: Int64?) {
         if item.goneReason == nil {
             if let own = ownText(in: item) { dropItems([own]) }
             perform(item.resolution, on: item.fileUUID)
@@ -107,6 +107,7 @@ extension SyncStateMachine {
         entry.goneReason = item.goneReason
         if item.kind == .file { entry.awaitingReupload = item.awaitingReupload }
         if item.kind == .file, isSettled(item) { entry.forceDownload = false }
+        noteContents(of: item, bytes, in: &entry)
         if item.goneReason == nil, let text = item.appMetaData, let version = item.appMetaDataVersion {
             entry.appMetaData = AppMetaData(version: version, contents: text)
         } else if item.goneReason == nil, item.appMetaDataVersion == nil {
@@ -152,7 +153,7 @@ extension SyncStateMachine {
         }
         guard let resolution = item.resolution, case .deletion(let answer) = resolution.answer else {
             guard pending.isEmpty else { return false }
-            if suppressesDeletions {
+            if suppressesDeletions, !isOnlyListed(item.fileUUID) {
                 keepFromDeletion(item)
             } else {
                 markDeleted(item)
@@ -206,6 +207,7 @@ extension SyncStateMachine {
             $0.awaitingReupload = false
             $0.forceDownload = false
             $0.newerVersion = nil
+            $0.isIndexOnly = false
         }
     }
 
@@ -216,6 +218,7 @@ extension SyncStateMachine {
             $0.deletedOnServer = true
             $0.goneReason = nil
             $0.awaitingReupload = false
+            $0.isIndexOnly = false
             Self.adoptDeletedVersion(item.fileVersion, item.appMetaDataVersion, in: &$0)
         }
     }

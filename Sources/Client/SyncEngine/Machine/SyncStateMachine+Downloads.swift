@@ -12,6 +12,7 @@ extension SyncStateMachine {
     mutating func downloadNext() {
         if endsTransfers() { return }
         startDownloads()
+        if endsTransfers() { return }
         if isAppBusy { return }
         if let group = state.downloadGroups.first(at: .downloaded(runGroup)) {
             resolveConflicts(in: group.id)
@@ -26,6 +27,11 @@ extension SyncStateMachine {
             guard let item = state.downloads.first(at: .waiting(group.id)) else {
                 completeDownloads(of: group.id)
                 continue
+            }
+            guard isStillWanted(item) else {
+                // The app has changed the policy, or withdrawn its change, since the index.
+                endTransfers(.downloadAnew(current: nil, isIndexDoubtful: false))
+                return
             }
             state.downloadGroups.update(group.key) { $0.status = .downloading }
             if useCachedTransfer(for: item) {
@@ -42,7 +48,8 @@ extension SyncStateMachine {
         let begun = groups.rows(at: .downloading(runGroup))
         if let group = begun.first(where: { state.downloads.contains(at: .waiting($0.id)) }) { return group }
         let complete = groups.rows(at: .downloaded(runGroup))
-        return complete.count < configuration.maximumTransfers ? groups.first(at: .notStarted(runGroup)) : nil
+        guard complete.count < configuration.maximumTransfers else { return nil }
+        return [.high, .normal, .low].lazy.compactMap { groups.first(at: .notStarted(runGroup, $0)) }.first
     }
 
     /// Records that a group can be delivered, if no transfer remains in it.
@@ -136,6 +143,11 @@ extension SyncStateMachine {
     mutating func noteUnrecorded(_ item: DownloadItem) {
         guard item.goneReason == nil, let group = state.downloadGroups[item.groupID] else { return }
         let known = state.directory[item.fileUUID]
+        if known?.isIndexOnly == true, item.kind != .file {
+            // The index shows a deletion again; a text is downloaded again.
+            state.directory.update(item.fileUUID) { $0.appMetaData = nil }
+            return
+        }
         if item.kind == .file, known?.deletedLocally ?? true {
             var entry =
                 known ?? DirectoryEntry(fileUUID: item.fileUUID, sharingGroupUUID: group.sharingGroupUUID)
@@ -171,7 +183,8 @@ extension SyncStateMachine {
     private mutating func useCachedTransfer(for item: DownloadItem) -> Bool {
         guard item.kind == .file, let entry = state.transfers.first(at: item.fileUUID) else { return false }
         state.transfers[entry.key] = nil
-        let isWanted = state.directory[item.fileUUID]?.forceDownload == true
+        let known = state.directory[item.fileUUID]
+        let isWanted = known?.forceDownload == true && known?.isIndexOnly == false
         guard !isWanted, entry.fileVersion == item.fileVersion,
             entry.reply.appMetaDataVersion == item.appMetaDataVersion
         else {

@@ -57,6 +57,10 @@ extension SyncStateMachine {
         entry.cloudStorageType = info.cloudStorageType
         entry.syncNeeded = true
         entry.restoreMark = info.restoreMark
+        if let former = state.groups[info.sharingGroupUUID] {
+            entry.downloadPolicy = former.downloadPolicy
+            entry.downloadsRest = former.downloadsRest
+        }
         state.groups.put(entry)
         failedGroups.remove(info.sharingGroupUUID)
         reviveQueues(of: info.sharingGroupUUID)

@@ -77,6 +77,7 @@ extension SyncStateMachine {
         }
         state.groups.update(group) {
             $0.indexedVersion = files.masterVersion
+            if $0.downloadPolicy == .automatic { $0.downloadsRest = false }
             $0.syncNeeded = false
         }
         startReuploads()
@@ -119,6 +120,7 @@ extension SyncStateMachine {
         for row in rows {
             guard let version = row.fileVersion else { continue }
             restoreDeletion(with: row, version)
+            followIndex(row, version, in: group)
             let entry = state.directory[row.fileUUID]
             if let entry, entry.sharingGroupUUID != group {
                 reportError(SyncError(.inconsistentServer, fileUUID: row.fileUUID, sharingGroupUUID: group))
@@ -135,13 +137,19 @@ extension SyncStateMachine {
             if let fileGroup { groupIDs[fileGroup] = groupID }
             addDownload(kind, of: row, version, to: groupID)
         }
+        for row in requestedRows(in: group) {
+            guard let version = row.fileVersion else { continue }
+            let groupID = row.fileGroupUUID.flatMap { groupIDs[$0] } ?? addDownloadGroup(row.fileGroupUUID, in: group)
+            if let fileGroup = row.fileGroupUUID { groupIDs[fileGroup] = groupID }
+            addDownload(.file, of: row, version, to: groupID)
+        }
     }
 
     /// The required download; nil if none.
     private func difference(
         between entry: DirectoryEntry?, and row: FileInfo, _ version: FileVersion
     ) -> DownloadItem.Kind? {
-        guard let entry else { return row.deleted ? nil : .file }
+        guard let entry else { return row.deleted ? nil : differenceOfUnknown(row) }
         if entry.deletedOnServer { return row.deleted ? nil : .file }
         if row.deleted { return .deletion }
         if entry.goneReason != nil {
@@ -149,7 +157,10 @@ extension SyncStateMachine {
             let isOther = entry.fileVersion != version && !isToBeDeleted(entry.fileUUID)
             return entry.forceDownload || isOther || (entry.awaitingReupload && !row.awaitingReupload) ? .file : nil
         }
-        if entry.fileVersion != version { return .file }
+        if entry.isIndexOnly, !isRequested(entry), entry.fileVersion == version || !hasContentWork(on: entry.fileUUID) {
+            return entry.textVersion != row.appMetaDataVersion && row.appMetaDataVersion != nil ? .appMetaData : nil
+        }
+        if entry.isIndexOnly || entry.fileVersion != version { return .file }
         if entry.textVersion != row.appMetaDataVersion { return entry.forceDownload ? .file : .appMetaData }
         return entry.forceDownload ? .file : nil
     }
@@ -222,5 +233,7 @@ extension SyncStateMachine {
         // The contents may come from the owner's former storage while the new storage still needs them.
         item.awaitingReupload = row.awaitingReupload
         state.downloads.put(item)
+        let priority = kind == .file ? state.directory[row.fileUUID]?.downloadPriority ?? .normal : .normal
+        state.downloadGroups.update(groupID) { $0.priority = max($0.priority, priority) }
     }
 }

@@ -12,6 +12,8 @@ public struct LocalConsistencyResults: Sendable, Equatable {
     public var clientHasDeleted: Set<FileUUID> = []
     /// Known to the app, deleted by others, and not about to be restored. The next sync of the group repairs that.
     public var deletedByOthers: Set<FileUUID> = []
+    /// Known to the app, although it has evicted the contents: they may be stale. Remove them, or request a download.
+    public var clientHasEvicted: Set<FileUUID> = []
 
     /// No differences.
     public init() {}
@@ -46,17 +48,6 @@ extension SyncStateMachine {
         return entry.attributes
     }
 
-    /// Requests that the next sync delivers a file again, even in the same version. Ignored for files that are out of
-    /// reach, and for files that the server does not have yet.
-    /// - Throws: `couldNotFindFileUUID`, `fileAlreadyDeleted`.
-    package mutating func requestDownload(of file: FileUUID) throws(SyncError) {
-        guard let entry = state.directory[file] else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
-        // If an upload is restoring a file that others deleted, the file is delivered once it is undeleted.
-        guard !entry.deletedLocally else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
-        guard entry.goneReason == nil, entry.fileVersion != nil else { return }
-        state.directory.update(file) { $0.forceDownload = true }
-    }
-
     /// Compares the app's files with the directory; nil while a sync is active.
     package func localConsistencyCheck(clientFiles: Set<FileUUID>) -> LocalConsistencyResults? {
         guard !isSyncing else { return nil }
@@ -66,7 +57,9 @@ extension SyncStateMachine {
             switch (clientFiles.contains(entry.fileUUID), entry.deletedLocally) {
             case (true, true): results.clientHasDeleted.insert(entry.fileUUID)
             case (false, true): results.clientMissingAndDeleted.insert(entry.fileUUID)
-            case (false, false): results.clientMissingNotDeleted.insert(entry.fileUUID)
+            case (false, false):
+                if !entry.isIndexOnly { results.clientMissingNotDeleted.insert(entry.fileUUID) }
+            case (true, false) where entry.isIndexOnly: results.clientHasEvicted.insert(entry.fileUUID)
             case (true, false):
                 if entry.deletedOnServer, !state.items.contains(at: .file(entry.fileUUID)) {
                     results.deletedByOthers.insert(entry.fileUUID)

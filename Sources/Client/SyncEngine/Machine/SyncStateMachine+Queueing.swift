@@ -125,6 +125,8 @@ extension SyncStateMachine {
             state.directory.update(file) {
                 $0.deletedLocally = true
                 $0.deletedOnServer = true
+                if $0.isIndexOnly { $0.newerVersion = .first }
+                $0.isIndexOnly = false
             }
             return
         }

@@ -90,6 +90,13 @@ extension SyncStateMachine {
         let knowsChanges = entry.restoredVersion != nil
         let changed = run?.changedSinceRestore?.files ?? []
         for known in state.directory.rows(where: { $0.sharingGroupUUID == group && $0.fileVersion != nil }) {
+            if known.isIndexOnly {
+                guard hasContentWork(on: known.fileUUID) else {
+                    if rows[known.fileUUID] == nil { awaitLost(known) }
+                    continue
+                }
+                state.directory.update(known.key) { $0.isIndexOnly = false }
+            }
             guard let row = rows[known.fileUUID], let version = row.fileVersion else {
                 keepLost(known)
                 continue

@@ -115,8 +115,8 @@ package struct SyncStateMachine: Sendable {
             if run?.token == token { deletionConflictsResolved(resolutions) }
         case .contents(let token, let contents):
             if run?.token == token { receiveContents(contents) }
-        case .delivered(let token, let isTaken):
-            if run?.token == token { delivered(isTaken: isTaken) }
+        case .delivered(let token, let isTaken, let sizes):
+            if run?.token == token { delivered(isTaken: isTaken, sizes) }
         case .waited(let token):
             if run?.token == token { waited() }
         }

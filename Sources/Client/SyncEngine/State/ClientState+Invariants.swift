@@ -88,6 +88,9 @@ extension ClientState {
                     found.append("file \(entry.fileUUID) is deleted on the server, without a change or newer version")
                 }
             }
+            if entry.isIndexOnly, entry.deletedOnServer || entry.goneReason != nil || entry.newerVersion != nil {
+                found.append("file \(entry.fileUUID) is index only, and deleted, gone or newer here")
+            }
             if entry.deletedOnServer, entry.goneReason != nil {
                 found.append("file \(entry.fileUUID) is deleted and gone")
             }

@@ -37,6 +37,15 @@ package struct DirectoryEntry: TableRow {
     /// deleted the file while its file group is kept here. The library asks the app for the contents, and uploads them
     /// as the version after ``fileVersion``. For a file that is deleted here: the deleted version.
     package var newerVersion: FileVersion?
+    /// Whether the app does not have the contents, and follows only the index: ``fileVersion`` is then the server's. With
+    /// ``forceDownload``, the app has requested them. Only in groups whose files are, or were, downloaded on demand.
+    package var isIndexOnly = false
+    /// The priority of the app's last request.
+    package var downloadPriority = DownloadPriority.normal
+    /// The size in bytes of the contents that the app has; nil if unknown.
+    package var contentBytes: Int64?
+    /// When the app last used its contents, as far as the library knows.
+    package var usedAt: WireDate?
 
     /// Creates an entry for a file that the client has just learned about.
     package init(fileUUID: FileUUID, sharingGroupUUID: SharingGroupUUID) {
@@ -48,8 +57,11 @@ package struct DirectoryEntry: TableRow {
 
     /// Index keys of the table.
     package enum IndexKey: Hashable, Sendable {
-        /// Files of a sharing group whose contents must be downloaded even in the same version.
+        /// Files of a sharing group whose contents must be downloaded even in the same version, once the whole index has
+        /// shown their state.
         case wanted(SharingGroupUUID)
+        /// Files of a sharing group of which only the index was followed until the app requested the contents.
+        case requested(SharingGroupUUID)
         /// Files of a sharing group that are out of reach.
         case gone(SharingGroupUUID)
         /// Files of a sharing group that will be downloaded as soon as the server has them again.
@@ -62,7 +74,7 @@ package struct DirectoryEntry: TableRow {
 
     package var indexKeys: [IndexKey] {
         var keys: [IndexKey] = []
-        if forceDownload { keys.append(.wanted(sharingGroupUUID)) }
+        if forceDownload { keys.append(isIndexOnly ? .requested(sharingGroupUUID) : .wanted(sharingGroupUUID)) }
         if goneReason != nil { keys.append(.gone(sharingGroupUUID)) }
         if isAwaited { keys.append(.awaited(sharingGroupUUID)) }
         if isWaiting { keys.append(.waiting(sharingGroupUUID)) }
@@ -74,7 +86,9 @@ package struct DirectoryEntry: TableRow {
     package var isAwaited: Bool { goneReason != nil && awaitingReupload }
 
     /// Whether contents that this device may have are missing from the server.
-    private var isWaiting: Bool { awaitingReupload && goneReason == nil && !deletedOnServer && fileVersion != nil }
+    private var isWaiting: Bool {
+        awaitingReupload && !isIndexOnly && goneReason == nil && !deletedOnServer && fileVersion != nil
+    }
 
     /// The version of the text that the server has; nil if it has none.
     package var textVersion: AppMetaDataVersion? {
@@ -92,6 +106,8 @@ package struct DirectoryEntry: TableRow {
         attributes.appMetaData = appMetaData?.contents
         attributes.gone = goneReason
         attributes.awaitingReupload = awaitingReupload
+        attributes.isIndexOnly = isIndexOnly
+        attributes.isRequested = isIndexOnly && forceDownload
         return attributes
     }
 }
@@ -124,6 +140,10 @@ package struct SharingEntry: TableRow {
     package var versionBeforeRestore: MasterVersion?
     /// Together with ``versionBeforeRestore``: the master version of the backup; nil if the server does not report it.
     package var restoredVersion: MasterVersion?
+    /// Which contents this device downloads.
+    package var downloadPolicy = DownloadPolicy.automatic
+    /// Whether the app may lack contents, because the policy became automatic and not all have been downloaded since.
+    package var downloadsRest = false
 
     /// Creates an entry for a group that the client has just learned about.
     package init(sharingGroupUUID: SharingGroupUUID, name: String?, permission: Permission) {
@@ -137,6 +157,7 @@ package struct SharingEntry: TableRow {
     /// The group as apps see it.
     package var sharingGroup: SharingGroup {
         SharingGroup(
-            sharingGroupUUID: sharingGroupUUID, sharingGroupName: name, permission: permission, syncNeeded: syncNeeded)
+            sharingGroupUUID: sharingGroupUUID, sharingGroupName: name, permission: permission, syncNeeded: syncNeeded,
+            downloadPolicy: downloadPolicy)
     }
 }

@@ -17,6 +17,8 @@ package struct DownloadGroup: TableRow {
     package var status = Status.notStarted
     /// The master version of the index that listed it.
     package let masterVersion: MasterVersion
+    /// The highest priority of its downloads.
+    package var priority = DownloadPriority.low
 
     /// Creates a group without completed downloads.
     package init(
@@ -35,8 +37,8 @@ package struct DownloadGroup: TableRow {
     package enum IndexKey: Hashable, Sendable {
         /// Groups of downloads of a sharing group.
         case group(SharingGroupUUID)
-        /// Groups of downloads of a sharing group that are not started.
-        case notStarted(SharingGroupUUID)
+        /// Groups of downloads of a sharing group that are not started, by priority.
+        case notStarted(SharingGroupUUID, DownloadPriority)
         /// Groups of downloads of a sharing group that are started but not complete.
         case downloading(SharingGroupUUID)
         /// Groups of downloads of a sharing group that can be delivered.
@@ -47,7 +49,7 @@ package struct DownloadGroup: TableRow {
 
     package var indexKeys: [IndexKey] {
         switch status {
-        case .notStarted: [.group(sharingGroupUUID), .notStarted(sharingGroupUUID)]
+        case .notStarted: [.group(sharingGroupUUID), .notStarted(sharingGroupUUID, priority)]
         case .downloading: [.group(sharingGroupUUID), .downloading(sharingGroupUUID), .begun]
         case .downloaded: [.group(sharingGroupUUID), .downloaded(sharingGroupUUID), .begun]
         }

@@ -21,6 +21,11 @@ public struct SyncAttributes: Sendable, Hashable {
     /// Whether the contents are missing from the server until a device uploads them again, because their owner has
     /// switched accounts. They are then delivered if the app does not have them. Ignored in uploads.
     public var awaitingReupload = false
+    /// Whether the app does not have the contents, in a group whose files are downloaded on demand: it has not received
+    /// them, or has evicted them. The other attributes are then the server's. Ignored in uploads.
+    public var isIndexOnly = false
+    /// Whether the app has requested the contents, and does not have them yet. Ignored in uploads.
+    public var isRequested = false
 
     /// Creates attributes.
     public init(
@@ -34,6 +39,26 @@ public struct SyncAttributes: Sendable, Hashable {
         self.creationDate = creationDate
         self.updateDate = updateDate
     }
+}
+
+/// Which contents of a group a device downloads.
+public enum DownloadPolicy: String, Sendable, Hashable {
+    /// All contents, and all later versions.
+    case automatic
+    /// Contents that the app requests, and later versions of these until the app evicts them. Of the other files, the
+    /// library follows only the index: attributes, texts and deletions.
+    case onDemand
+}
+
+/// The order in which requested contents are downloaded.
+public enum DownloadPriority: Int, Sendable, Hashable, Comparable {
+    case low
+    /// The priority of all contents of groups with the policy ``DownloadPolicy/automatic``.
+    case normal
+    case high
+
+    /// Whether one priority is lower than another.
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// The location of a file on this device: a base folder and a path below it.

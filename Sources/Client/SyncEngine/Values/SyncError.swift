@@ -114,6 +114,9 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         /// The commit that contains the change has been sent, and its outcome is not known yet: sync, then call again,
         /// or delete the file.
         public static let commitUnderWay = Self(rawValue: "commitUnderWay")
+        /// The app must keep the contents: the server does not have them, a change or request is pending, they are being
+        /// replaced, or the group's files are not downloaded on demand.
+        public static let contentsNotEvictable = Self(rawValue: "contentsNotEvictable")
         /// A user other than the store's owner is signed in. Sign in as the store's user again, or reset all.
         public static let differentUser = Self(rawValue: "differentUser")
         /// The library's own database cannot be read or written: is the disk full?

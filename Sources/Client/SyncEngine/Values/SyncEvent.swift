@@ -10,6 +10,8 @@ public struct SharingGroup: Sendable, Hashable {
     public let permission: Permission
     /// Whether others have made changes that have not been downloaded yet.
     public let syncNeeded: Bool
+    /// Which contents this device downloads.
+    public let downloadPolicy: DownloadPolicy
 }
 
 /// An operation on a sharing group on the user's behalf.

@@ -68,14 +68,16 @@
 
         /// Files are sent in parts as well.
         public var sendsParts: Bool { true }
+        /// Replies are passed on while they arrive.
+        public var streamsReplies: Bool { true }
 
         /// Sends a request; see ``HTTPExecutor/execute(_:progress:)``.
         public func execute(
             _ exchange: HTTPExchange, progress: (@Sendable (TransferProgress) -> Void)? = nil
         ) async throws(TransportFailure) -> HTTPReply {
-            let gate = exchange.movesFile ? transferGate : requestGate
-            guard await gate.enter() else { throw TransportFailure(.cancelled) }
-            defer { gate.leave() }
+            let gate = exchange.arriving != nil ? nil : exchange.movesFile ? transferGate : requestGate
+            if let gate, await !gate.enter() { throw TransportFailure(.cancelled) }
+            defer { gate?.leave() }
             let transfer = try transfer(exchange)
             let reception = Reception(exchange, transfer.lengthBytes, maximumBodyBytes: maximumBodyBytes, progress)
             let loop = loop
@@ -110,7 +112,7 @@
             request.totalTimeout = .seconds(7 * 24 * 3_600)
             request.uploadBufferBytes = 256 << 10
             request.usesEnvironmentProxy = true
-            request.acceptsCompression = exchange.destination == nil
+            request.acceptsCompression = exchange.destination == nil && exchange.arriving == nil
             return Transfer(
                 request, idleTimeout: exchange.idleTimeout, caFile: caFile, allowsPlainHTTP: true,
                 mayBeSentTwice: [.get, .head].contains(exchange.request.method))
@@ -204,6 +206,10 @@
         }
 
         func receive(_ bytes: [UInt8]) -> Bool {
+            if let arriving = exchange.arriving, state.withLock({ $0.response?.status == .ok }) {
+                arriving(Data(bytes))
+                return true
+            }
             let report: TransferProgress? = state.withLock { state in
                 if let arriving = state.arriving {
                     do throws(TransportFailure) {

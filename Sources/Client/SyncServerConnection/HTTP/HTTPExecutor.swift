@@ -10,6 +10,9 @@ import SyncProtocol
 public protocol HTTPExecutor: Sendable {
     /// Whether it sends parts of files (``HTTPExchange/Body/part(of:_:)``). If not, files are sent whole; the default.
     var sendsParts: Bool { get }
+    /// Whether it passes on replies while they arrive (``HTTPExchange/arriving``). If not, the default, a stream of
+    /// signals is not possible.
+    var streamsReplies: Bool { get }
 
     /// Sends a request and waits for the whole reply.
     ///
@@ -25,6 +28,8 @@ public protocol HTTPExecutor: Sendable {
 extension HTTPExecutor {
     /// Files are sent whole.
     public var sendsParts: Bool { false }
+    /// Replies are passed on as a whole.
+    public var streamsReplies: Bool { false }
 }
 
 #if os(Linux)
@@ -92,6 +97,10 @@ public struct HTTPExchange: Sendable {
     public var idleTimeout: Duration
     /// Identifies a transfer if it outlives the process; see ``UnattendedTransfer``.
     public var label: String?
+    /// Receives the body of a reply with the status 200 while it arrives; then it is not in the ``HTTPReply``. Only for
+    /// executors with ``HTTPExecutor/streamsReplies``. Such an exchange does not wait for its turn, because it may last
+    /// for hours.
+    public var arriving: (@Sendable (Data) -> Void)?
 
     /// Creates an exchange.
     public init(

@@ -16,6 +16,8 @@ struct RunningTask {
     let partial: PartialDownload?
     /// Whether the body is the file's.
     var isFile = false
+    /// Receives the body of a reply with the status 200 while it arrives.
+    let arriving: (@Sendable (Data) -> Void)?
     let progress: (@Sendable (TransferProgress) -> Void)?
     /// Nil if an earlier process started the task.
     let continuation: CheckedContinuation<Result<HTTPReply, TransportFailure>, Never>?
@@ -29,11 +31,13 @@ struct RunningTask {
     fileprivate var watchdog: Task<Void, Never>?
 
     init(
-        destination: URL?, partial: PartialDownload? = nil, progress: (@Sendable (TransferProgress) -> Void)?,
+        destination: URL?, partial: PartialDownload? = nil, arriving: (@Sendable (Data) -> Void)? = nil,
+        progress: (@Sendable (TransferProgress) -> Void)?,
         continuation: CheckedContinuation<Result<HTTPReply, TransportFailure>, Never>?
     ) {
         self.destination = destination
         self.partial = partial
+        self.arriving = arriving
         self.progress = progress
         self.continuation = continuation
     }
@@ -177,6 +181,11 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         if let partial = tasks.update(dataTask, { $0.isFile ? $0.partial : nil }) ?? nil {
             return store(data, in: partial, for: dataTask)
+        }
+        if let arriving = tasks.update(dataTask, { $0.arriving }) ?? nil,
+            (dataTask.response as? HTTPURLResponse)?.statusCode == 200
+        {
+            return arriving(data)
         }
         let isTooLong = tasks.update(dataTask) { running in
             running.body.append(data)

@@ -69,6 +69,9 @@ public final class URLSessionExecutor: HTTPExecutor {
     /// part.
     public var sendsParts: Bool { transfers.configuration.identifier == nil }
 
+    /// Replies are passed on while they arrive; not in background sessions, which have no requests in memory.
+    public var streamsReplies: Bool { requests.configuration.identifier == nil }
+
     /// The labels of the transfers in progress, including those that an earlier process has started.
     public func labelsOfTransfers() async -> Set<String> {
         await withCheckedContinuation { continuation in
@@ -123,9 +126,9 @@ public final class URLSessionExecutor: HTTPExecutor {
     public func execute(
         _ exchange: HTTPExchange, progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws(TransportFailure) -> HTTPReply {
-        let gate = exchange.movesFile ? transferGate : requestGate
-        guard await gate.enter() else { throw TransportFailure(.cancelled) }
-        defer { gate.leave() }
+        let gate = exchange.arriving != nil ? nil : exchange.movesFile ? transferGate : requestGate
+        if let gate, await !gate.enter() { throw TransportFailure(.cancelled) }
+        defer { gate?.leave() }
         let task = try makeTask(exchange)
         task.taskDescription = exchange.label
         let tasks = tasks
@@ -136,7 +139,7 @@ public final class URLSessionExecutor: HTTPExecutor {
                     RunningTask(
                         destination: exchange.destination,
                         partial: task is URLSessionDownloadTask ? nil : exchange.partial,
-                        progress: progress, continuation: continuation))
+                        arriving: exchange.arriving, progress: progress, continuation: continuation))
                 #if canImport(FoundationNetworking)
                     // Later than the session's own timeout.
                     tasks.watch(task, longestSilence: exchange.idleTimeout * 1.25)

@@ -79,7 +79,7 @@ struct Setup: ParsableCommand {
             }
             var questions = SetupQuestions(
                 check, last: last, otherApps: host.otherApps, isRunningHost: host.isRunning,
-                nginxConnections: host.nginxConnections)
+                nginxConnections: host.nginxConnections, hasNchan: host.hasNchan)
             try questions.complete(
                 &answers, certificateIsOpen: options.leavesCertificateOpen, isChange: options.isChange)
             check = questions.check

@@ -40,6 +40,8 @@ extension SetupHost {
         state.makesBackups = AtomicFile.exists(place(SetupPaths.backupTimerLink))
         state.http2Form = http2Form
         state.nginxConnections = nginxConnections
+        state.hasNchan = hasNchan
+        state.passesSignals = SetupPaths.signals.allSatisfy { text(of: $0.path) == $0.text }
         guard let template = text(of: SetupPaths.siteTemplate) else {
             throw SetupFailure("\(place(SetupPaths.siteTemplate)) cannot be read; it belongs to the package syncserver")
         }
@@ -72,6 +74,9 @@ extension SetupHost {
 
     /// The limit of each nginx process; `nil` if nginx's configuration does not set it.
     var nginxConnections: Int? { NginxSite.read(folder: place("/etc/nginx")).workerConnections }
+
+    /// Whether nginx's module nchan is installed.
+    var hasNchan: Bool { AtomicFile.exists(place(SetupPaths.nchan)) }
 
     /// The form for this host's nginx, or for the one in the root folder.
     var http2Form: HTTP2Form {
@@ -114,6 +119,7 @@ extension SetupHost {
         described.hasMetrics = edit.has("metrics") || edit.has("metrics.directory")
         described.keepsMetrics = configuration.metricsDirectory != nil
         described.publicURL = configuration.publicURL
+        described.hasChangeSignal = configuration.changeSignal != nil
         described.hasSandbox = configuration.sandbox != nil
         return described
     }

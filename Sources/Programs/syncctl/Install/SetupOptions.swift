@@ -53,6 +53,11 @@ struct SetupOptions: ParsableArguments {
         ))
     var nginxConnections = false
     @Flag(
+        help: ArgumentHelp(
+            "Let clients learn of changes at once instead of asking every few seconds; needs nginx's module nchan "
+                + "(apt install libnginx-mod-nchan)."))
+    var changes = false
+    @Flag(
         name: [.customLong("backups"), .customLong("nightly-backups")],
         help: "Make a backup every hour in /var/backups/syncd, and one now.")
     var makesBackups = false
@@ -132,6 +137,7 @@ struct SetupOptions: ParsableArguments {
         if trial { answers.certificate = .ownAuthority }
         answers.trustsOwnAuthority = trustOnThisHost
         answers.raisesNginxConnections = nginxConnections
+        answers.passesSignals = changes
         if let certificate, let key { answers.certificate = .files(certificate: certificate, key: key) }
         answers.database =
             databaseHost.map { .tcp(host: $0, port: databasePort) } ?? .socket(databaseSocket)
@@ -149,7 +155,7 @@ struct SetupOptions: ParsableArguments {
     /// Whether the options request a change to a host that is already set up, or the settings of a new one.
     var isChange: Bool {
         host != nil || publicURL != nil || !proxyProtocolFrom.isEmpty || !leavesCertificateOpen || sandbox
-            || makesBackups || nginxConnections || older != nil || !answers.settings.isEmpty
+            || makesBackups || nginxConnections || changes || older != nil || !answers.settings.isEmpty
     }
 
     /// The names by which the operator knows the answers, by the keys of the settings.

@@ -20,15 +20,18 @@ struct SetupQuestions {
     private let isRunningHost: Bool
     /// `nil` if nginx's configuration does not set it.
     private let nginxConnections: Int?
+    private let hasNchan: Bool
 
     init(
-        _ check: SetupCheck, last: LastSetup, otherApps: [OtherApp], isRunningHost: Bool, nginxConnections: Int?
+        _ check: SetupCheck, last: LastSetup, otherApps: [OtherApp], isRunningHost: Bool, nginxConnections: Int?,
+        hasNchan: Bool
     ) {
         self.check = check
         self.last = last
         self.otherApps = otherApps
         self.isRunningHost = isRunningHost
         self.nginxConnections = nginxConnections
+        self.hasNchan = hasNchan
     }
 
     /// Asks for all settings on a new host. On a host that is set up, asks what to change, unless the options specify
@@ -63,6 +66,10 @@ struct SetupQuestions {
                 answers.raisesNginxConnections = try confirm(
                     "Let each nginx process accept \(SetupPlan.leastConnections) connections instead of "
                         + "\(nginxConnections), in \(SetupPaths.nginxConfiguration): yes or no")
+            }
+            if hasNchan, !answers.passesSignals {
+                answers.passesSignals = try confirm(
+                    "Let clients learn of changes at once, through nginx's module nchan: yes or no")
             }
             if isRunningHost, !answers.makesBackups {
                 answers.makesBackups = try confirm("Make a backup every hour: yes or no")

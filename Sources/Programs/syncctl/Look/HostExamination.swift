@@ -62,7 +62,7 @@ struct HostExamination {
         let others = HostCheck.begin(
             [
                 publicChecks(within: each), nameChecks(within: each), sandboxChecks(within: each),
-                registrationChecks(clocks, within: each), metricsChecks(within: each),
+                registrationChecks(clocks, within: each), metricsChecks(within: each), signalChecks(within: each),
             ].flatMap(\.self))
         // Meanwhile, nginx: the other checks use its configuration.
         let nginx = NginxCheck.examine(folder: command.nginx, within: limit * 3 / 10)
@@ -277,6 +277,12 @@ struct HostExamination {
                 }
             }
         ]
+    }
+
+    /// Whether clients learn of changes at once.
+    private func signalChecks(within each: Duration) -> [HostCheck] {
+        guard let path = configuration?.changeSignal?.socket else { return [] }
+        return [HostCheck(path) { SignalsCheck.examine(path, within: each) }]
     }
 
     /// Asks each company whose accounts may sign in whether this server is registered there.

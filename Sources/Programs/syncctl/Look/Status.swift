@@ -13,6 +13,8 @@ struct StatusCommand: ReportingCommand {
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var host: HostMaintenanceFolder
+    @Flag(help: "Counts the files even if there are many, which takes seconds; otherwise estimates more than 20,000.")
+    var exact = false
     @Flag(help: "Repeats the report until interrupted, and marks changes.") var watch = false
     @Option(help: ArgumentHelp("Seconds between two reports, with --watch.", valueName: "seconds")) var interval = 2
 
@@ -29,7 +31,7 @@ struct StatusCommand: ReportingCommand {
         let installation = try Installation(options)
         let now = installation.now
         let (counts, notice) = try installation.store.snapshot {
-            (try $0.overview(at: now), try $0.maintenanceNotice())
+            (try $0.overview(at: now, isExact: exact), try $0.maintenanceNotice())
         }
         let maintenance = MaintenanceReport(allHosts: notice, thisHost: host.files.text)
         return Status(

@@ -105,7 +105,9 @@ struct Watch: AsyncParsableCommand {
     @OptionGroup var place: DirectoryOptions
     @OptionGroup var transfer: TransferOptions
 
-    @Option(help: ArgumentHelp("How often to ask the server for changes.", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp(
+            "How often to ask the server for changes, unless it reports them by itself.", valueName: "seconds"))
     var interval = 10.0
 
     func validate() throws {

@@ -21,6 +21,8 @@ struct WatchLoop {
     private static let longestPause = Duration.seconds(60)
     /// Longest pause that a server can ask for.
     private static let longestWantedPause = Duration.seconds(600)
+    /// How often to ask while the server tells of changes; each new connection also shows whether something was missed.
+    private static let liveInterval = Duration.seconds(7_200)
     /// Delay for files that were just written to settle.
     private static let settling = Duration.milliseconds(150)
 
@@ -58,6 +60,15 @@ struct WatchLoop {
             Task { await server.close() }
         }
         let watcher = FolderWatcher { alarm.ring() }
+        let live = LiveState()
+        let listening = Task {
+            for await change in server.liveChanges() {
+                live.note(change)
+                alarm.ring()
+            }
+            live.note(.interrupted)
+        }
+        defer { listening.cancel() }
         var (failures, postponements) = (0, 0)
         var isIdle = false
         var told = Told()
@@ -67,17 +78,20 @@ struct WatchLoop {
             do {
                 watcher?.watch(await directory.synchronizer.folders)
                 // A file that changes constantly is scanned often, but the server need not be asked as often.
-                let asksServer = failures > 0 || ContinuousClock.now >= nextQuestion
+                let hasNews = postponements == 0 && live.takeNews()
+                let asksServer = hasNews || failures > 0 || ContinuousClock.now >= nextQuestion
                 let round = try await directory.synchronizer.perform(asksServer: asksServer)
                 if asksServer {
                     postponements = round.isPostponed ? postponements + 1 : 0
-                    nextQuestion =
-                        .now + max(interval, postponements > 0 ? pauseAfter(postponements, round.retryAfter) : .zero)
+                    let wanted = postponements > 0 ? pauseAfter(postponements, round.retryAfter) : .zero
+                    let usual = live.isListening && wanted == .zero ? Self.liveInterval : interval
+                    nextQuestion = .now + max(usual, wanted)
                 }
                 if failures > 0 { say(Event(event: "online"), "The server is reachable again.") }
                 failures = 0
                 let wasBusy = tell(round, &told)
                 pause = round.hasMore ? Self.settling : max(.zero, ContinuousClock.now.duration(to: nextQuestion))
+                if watcher == nil { pause = min(pause, interval) }
                 if !round.hasMore, wasBusy || !isIdle { say(Event(event: "idle"), nil) }
                 isIdle = !round.hasMore
             } catch {
@@ -156,6 +170,32 @@ struct WatchLoop {
 
     private func say(_ event: Event, _ text: String?) {
         if asJSON { Output.write(event, "", asJSON: true) } else if let text { Output.note(text) }
+    }
+}
+
+/// What the server has told without being asked.
+private final class LiveState: Sendable {
+    private let state = Mutex((isListening: false, hasNews: false))
+
+    /// Whether the server tells of changes at the moment.
+    var isListening: Bool { state.withLock { $0.isListening } }
+
+    func note(_ change: LiveChange) {
+        state.withLock { state in
+            switch change {
+            case .listening: state.isListening = true
+            case .changed, .somethingChanged: state.hasNews = true
+            case .interrupted: state = (isListening: false, hasNews: true)
+            }
+        }
+    }
+
+    /// Whether there is a reason to ask, once.
+    func takeNews() -> Bool {
+        state.withLock { state in
+            defer { state.hasNews = false }
+            return state.hasNews
+        }
     }
 }
 

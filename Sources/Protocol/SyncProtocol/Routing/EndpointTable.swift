@@ -7,6 +7,7 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case addUser = "AddUser"
     case removeUser = "RemoveUser"
     case index = "Index"
+    case changes = "Changes"
     case uploadFile = "UploadFile"
     case uploadSmallFiles = "UploadSmallFiles"
     case createUpload = "CreateUpload"
@@ -60,6 +61,7 @@ extension EndpointRoute {
             case .addUser: Self(AddUserRequest.self, .post, .signedIn, .json)
             case .removeUser: Self(RemoveUserRequest.self, .post, .user, .json)
             case .index: Self(IndexRequest.self, .get, .memberIfGroupNamed, .json)
+            case .changes: Self(ChangesRequest.self, .get, .user, .json)
             case .uploadFile: Self(UploadFileRequest.self, .post, .member(.write), .header)
             case .uploadSmallFiles: Self(UploadSmallFilesRequest.self, .post, .member(.write), .json)
             case .createUpload: Self(CreateUploadRequest.self, .post, .member(.write), .header)

@@ -37,6 +37,8 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     case range = "Range"
     /// DownloadFile: identifies the bytes that the client has in part; if they have changed, it needs all of them.
     case ifRange = "If-Range"
+    /// Changes: the state that the client knows: the id of the last event, or the entity tag of an Index without a group.
+    case lastEventID = "Last-Event-ID"
     /// CreateUpload: the number of bytes of the whole upload.
     case uploadLength = "Upload-Length"
     /// AppendToUpload: the position in the upload of the body's first byte.
@@ -54,8 +56,10 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     /// AppendToUpload: the media type of the body.
     case contentType = "Content-Type"
 
-    /// Errors: whether they are requested as `application/problem+json`.
+    /// Errors: whether they are requested as `application/problem+json`. Changes: whether a stream is requested.
     case accept = "Accept"
+    /// Index: whether the reply may be compressed (RFC 9110, section 12.5.3).
+    case acceptEncoding = "Accept-Encoding"
 
     /// The other spelling of a name with underscores, for proxies that drop these; nil for other names.
     public var hyphenatedName: String? {

@@ -23,6 +23,9 @@ public enum ConfigurationText {
                 .object([("initialFileName", .text("README.txt")), ("initialFileContents", .text(initialFile))])
             ))
         members.append(("metrics", .object([("directory", .text(SetupPaths.metrics))])))
+        if answers.passesSignals {
+            members.append(("changeSignal", .object([("socket", .text(SetupPaths.signalSocket))])))
+        }
         if let sandbox = answers.sandbox {
             members.append(
                 (
@@ -78,6 +81,11 @@ public enum ConfigurationText {
     /// The change that turns on metrics in an existing configuration.
     static var metricsChange: SettingChange {
         SettingChange(key: "metrics.directory", json: Value.text(SetupPaths.metrics).compactText)
+    }
+
+    /// The change that names nginx's publisher of signals in an existing configuration.
+    static var signalChange: SettingChange {
+        SettingChange(key: "changeSignal.socket", json: Value.text(SetupPaths.signalSocket).compactText)
     }
 
     private static let initialFile = """

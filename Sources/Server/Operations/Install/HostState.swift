@@ -15,6 +15,8 @@ public struct HostState: Sendable, Equatable {
         /// Whether metrics are enabled.
         public var keepsMetrics = false
         public var hasSandbox = false
+        /// Whether it names nginx's publisher of signals about changes.
+        public var hasChangeSignal = false
         /// Without a trailing slash.
         public var publicURL: String?
 
@@ -58,6 +60,10 @@ public struct HostState: Sendable, Equatable {
     public var nginxConfiguration = ""
     /// The connection limit of each nginx process; `nil` if nginx's configuration does not set it.
     public var nginxConnections: Int?
+    /// Whether nginx's module nchan is installed.
+    public var hasNchan = false
+    /// Whether nginx's configuration passes signals about changes on.
+    public var passesSignals = false
     /// The template that the package installs.
     public var siteTemplate = ""
     /// Whether the answers' certificate and key exist.

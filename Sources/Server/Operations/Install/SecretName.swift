@@ -72,6 +72,15 @@ public enum SetupPaths {
     public static func authority(of host: String) -> String { "\(authorities)/\(host)" }
     static var authorities: String { app.authorityFolder }
     public static var authorityTimer: String { app.unit("-authority.timer") }
+    /// nginx's module nchan, from Debian's libnginx-mod-nchan.
+    public static let nchan = "/usr/lib/nginx/modules/ngx_nchan_module.so"
+    /// The files that nginx includes if it is to pass signals about changes on, and their texts.
+    public static let signals = [
+        (path: "/etc/nginx/syncd-changes/http.conf", text: "include syncd/syncd-changes-http.conf;\n"),
+        (path: "/etc/nginx/syncd-changes/syncd_locations.conf", text: "include syncd/syncd-changes.conf;\n"),
+    ]
+    /// The socket of nginx's publisher, in a folder that systemd-tmpfiles(8) creates.
+    public static let signalSocket = "/run/syncd/changes/publish.sock"
     public static let webroot = "/var/www/html"
     public static var backupTimer: String { app.unit("-backup.timer") }
     public static var backupService: String { app.unit("-backup.service") }

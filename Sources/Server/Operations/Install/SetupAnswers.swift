@@ -100,6 +100,8 @@ public struct SetupAnswers: Sendable, Equatable {
     public var trustsOwnAuthority = false
     /// Whether to change `nginx.conf` so that nginx's processes accept more connections than Debian's default.
     public var raisesNginxConnections = false
+    /// Whether nginx passes signals about changes on to listeners, which needs its module nchan.
+    public var passesSignals = false
     public var database = DatabaseAddress.socket("/run/mysqld/mysqld.sock")
     public var databaseName = HostedApp.current.databaseName
     public var databaseUser = HostedApp.current.databaseUser

@@ -29,6 +29,13 @@ extension SetupPlan {
                 remaining.append("Install the sandbox (apt install syncsandbox), and run this setup again.")
             }
         }
+        if answers.passesSignals {
+            if host.passesSignals {
+                kept.append("nginx passes signals about changes on")
+            } else {
+                actions += SetupPaths.signals.map { .write(path: $0.path, text: $0.text) }
+            }
+        }
         planConnections(answers, host)
         actions += [.check(.nginx), .reloadNginx]
         let over = host.trials.filter { site.certificate != .ownAuthority || site.host != $0 }

@@ -1,5 +1,6 @@
 import HTTPTransport
 import Providers
+import Store
 
 /// The actions of setup, in order. Creating the plan changes nothing.
 public struct SetupPlan: Sendable, Equatable {
@@ -70,6 +71,7 @@ extension SetupPlan {
         self.init()
         obstacles = answers.problems()
         planBeside(host.otherApps, answers)
+        if answers.passesSignals { checkSignals(host) }
         planSecrets(answers, host)
         planDatabase(answers, host)
         planConfiguration(answers, host)
@@ -115,6 +117,16 @@ extension SetupPlan {
                     "\(thing) belongs to the app \(other.label): each app needs its own, with --database-name and "
                         + "--database-user, or in \(SetupPaths.configuration)")
             }
+        }
+    }
+
+    private mutating func checkSignals(_ host: HostState) {
+        if HostedApp.current.name != nil {
+            obstacles.append("signals about changes are for the package's app: leave out --changes")
+        } else if !host.hasNchan {
+            obstacles.append(
+                "signals about changes need nginx's module nchan: apt install libnginx-mod-nchan, or leave out --changes"
+            )
         }
     }
 
@@ -230,6 +242,7 @@ extension SetupPlan {
             changes.append(ConfigurationText.change(publicURL: publicURL))
         }
         if !present.hasMetrics { changes.append(ConfigurationText.metricsChange) }
+        if answers.passesSignals, !present.hasChangeSignal { changes.append(ConfigurationText.signalChange) }
         if changes.isEmpty {
             kept.append("\(SetupPaths.configuration) exists")
         } else {

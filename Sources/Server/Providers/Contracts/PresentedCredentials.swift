@@ -43,7 +43,7 @@ public struct PresentedCredentials: Sendable {
     }
 
     /// Everything that determines to whom the credentials belong, so that different credentials are never confused.
-    var identifyingText: String {
+    package var identifyingText: String {
         [accountType.rawValue, accessToken, accountID ?? "", microsoftAccessToken ?? "", accountDetails ?? ""]
             .joined(separator: "\n")
     }

@@ -49,6 +49,7 @@ extension StoreSession {
         guard
             try execute("DELETE FROM memberships WHERE sharing_group_id = ? AND user_id = ?", member) == 1
         else { throw .notFound }
+        changes.formerMembers.insert(userID)
         try endUploads(concerning: userID, in: groupID, at: now)
         let succession = Succession.among(try members(of: groupID))
         if succession == .groupEnds { return try endGroup(groupID, as: version, at: now) }
@@ -76,7 +77,10 @@ extension StoreSession {
         _ groupID: SharingGroupID, as version: MasterVersion, at now: WireDate
     ) throws(StoreError) {
         let group: [Value] = [.int(groupID.rawValue)]
-        for member in try members(of: groupID) { try endUploads(concerning: member.userID, in: groupID, at: now) }
+        for member in try members(of: groupID) {
+            changes.formerMembers.insert(member.userID)
+            try endUploads(concerning: member.userID, in: groupID, at: now)
+        }
         try execute("DELETE FROM memberships WHERE sharing_group_id = ?", group)
         try execute("DELETE FROM invitations WHERE sharing_group_id = ?", group)
         try withdrawStaged(in: groupID, at: now)

@@ -216,6 +216,7 @@ extension StoreSession {
                 .int(groupID.rawValue), .int(userID.rawValue), .int(orNull: owningUserID?.rawValue),
                 .text(permission.queryText), .text(orNull: invitation?.rawValue), .date(now),
             ])
+        changes.groups.insert(groupID)
     }
 
     /// Whether a user belongs to a group.
@@ -263,7 +264,7 @@ extension StoreSession {
     private mutating func raiseMasterVersion(
         of groupID: SharingGroupID, from expected: MasterVersion
     ) throws(StoreError) -> Bool {
-        try execute(
+        let raised = try execute(
             """
             UPDATE sharing_groups
                SET master_version = master_version + 1
@@ -271,7 +272,9 @@ extension StoreSession {
                AND master_version = ?
                AND NOT is_deleted
             """,
-            [.int(groupID.rawValue), .int(expected.rawValue)]) == 1
+            [.int(groupID.rawValue), .int(expected.rawValue)])
+        if raised == 1 { changes.groups.insert(groupID) }
+        return raised == 1
     }
 
     /// The current master version; the group's row stays locked until the end of the transaction.

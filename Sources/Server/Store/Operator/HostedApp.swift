@@ -14,7 +14,8 @@ public struct HostedApp: Hashable, Sendable {
     public static let variable = "SYNCD_APP"
     /// Names that would collide with folders, units and accounts of the package's app.
     static let reserved: Set<String> = [
-        packageName, "syncd", "api", "transfer", "jobs", "backup", "secrets", "metrics", "maintenance", "authority",
+        packageName, "syncd", "api", "transfer", "jobs", "backup", "secrets", "metrics", "changes", "maintenance",
+        "authority",
         "apps",
     ]
     private static let maximumLength = 16

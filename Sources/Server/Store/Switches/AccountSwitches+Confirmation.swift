@@ -193,6 +193,7 @@ extension StoreSession {
         } catch StoreError.alreadyExists {
             throw SwitchRefusal.accountInUse
         }
+        changes.endedStreams.insert(user.userID)
         // Checked afterwards: another identity that has just left this account has freed the row.
         if case .retired = try binding(ofRetired: next) { throw SwitchRefusal.accountInUse }
         if next.toAccountType.cloudStorageType == nil {

@@ -163,6 +163,26 @@ extension StoreSession {
             """, row.values) == 1
     }
 
+    /// The same, if the group has the master version `expected`, which cannot advance before the transaction ends
+    /// (``lockMasterVersionShared(of:)``).
+    /// - Returns: `false` if it has another version, or a change is already staged; then nothing was changed.
+    public mutating func stageFirst(
+        _ change: StagedChange, in area: StagingArea, from expected: MasterVersion, at now: WireDate
+    ) throws(StoreError) -> Bool {
+        let row = change.columnValues(at: now) + area.key + ["file_uuid": .text(change.fileUUID.rawValue)]
+        return try execute(
+            """
+            INSERT INTO staged_changes (\(row.columns))
+            SELECT \(valuesOf: row.columns)
+              FROM sharing_groups g
+             WHERE g.sharing_group_id = ?
+               AND g.master_version = ?
+               AND NOT g.is_deleted
+              LOCK IN SHARE MODE
+                ON DUPLICATE KEY UPDATE file_uuid = staged_changes.file_uuid
+            """, row.values + [.int(area.groupID.rawValue), .int(expected.rawValue)]) == 1
+    }
+
     /// Ensures that a row for the file exists and is locked until the end of the transaction; returns the change staged
     /// before.
     ///

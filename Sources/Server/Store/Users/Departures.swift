@@ -54,6 +54,7 @@ extension StoreSession {
         try execute("DELETE FROM retired_accounts WHERE user_id = ?", user)
         try execute("DELETE FROM devices WHERE user_id = ?", user)
         try execute("DELETE FROM users WHERE user_id = ?", user)
+        changes.endedStreams.insert(userID)
         return true
     }
 

@@ -5,8 +5,9 @@ import SyncProtocol
 /// Lists the caller's sharing groups, and the files of one of them together with its master version.
 ///
 /// Everything is read from one snapshot, so the version describes exactly the files listed. A long reply is sent while
-/// its rows are read (``ReplyStream``). A client that names its state (``EntityTag``) learns whether that is still
-/// current, and a client that names a master version gets the changes after it. Reads only; may be repeated.
+/// its rows are read (``ReplyStream``), with the files compressed if the client accepts it. A client that names its
+/// state (``EntityTag``) learns whether that is still current, and a client that names a master version gets the
+/// changes after it. Reads only; may be repeated.
 struct IndexEndpoint: Endpoint {
     /// - Throws: ``ErrorCode/groupUnknown`` if the caller is not a member of the requested group.
     func respond(
@@ -26,7 +27,10 @@ struct IndexEndpoint: Endpoint {
         switch outcome {
         case .unchanged: return .notModified
         case .written(let json):
-            guard stream.hasStarted else { return .json(json.bytes) }
+            guard stream.hasStarted else {
+                context.replyHeaders += stream.encodingHeaders
+                return .json(stream.wholeBody(json))
+            }
             try stream.finish(json)
             return .sent(bytes: stream.totalBytes)
         }
@@ -48,11 +52,17 @@ struct IndexEndpoint: Endpoint {
             serverVersion: context.services.settings.serverVersion, reuploads: group?.reuploads ?? 0)
         // Operating systems and proxies must not cache the reply: they would send conditional requests on behalf of
         // clients that do not expect 304.
-        context.replyHeaders += [(ResponseHeader.entityTag.rawValue, tag.text), ("cache-control", "no-store")]
+        let isCompressed = group != nil && context.head.acceptsGzip
+        context.replyHeaders += [
+            // Weak, because the same state is also sent uncompressed.
+            (ResponseHeader.entityTag.rawValue, isCompressed ? "W/\(tag.text)" : tag.text),
+            ("cache-control", "no-store"), ("vary", "accept-encoding"),
+        ]
         if let known = context.head.header(.ifNoneMatch), tag.isNamed(by: known) { return .unchanged }
         stream = ReplyStream(
             on: context.connection,
-            headers: context.services.commonHeaders + context.replyHeaders + [("content-type", "application/json")])
+            headers: context.services.commonHeaders + context.replyHeaders + [("content-type", "application/json")],
+            isCompressed: isCompressed)
         var writer = IndexResponseWriter(reservingBytes: group == nil ? 4_096 : 72 * 1024)
         if let group {
             // A version that the group has not reached comes from another history; such a client needs all files.
@@ -62,6 +72,7 @@ struct IndexEndpoint: Endpoint {
                 stream.offer(&writer.json)
             }
             writer.endFiles()
+            stream.endCompression(&writer.json)
         }
         writer.beginGroups()
         for group in groups { writer.group(group) }

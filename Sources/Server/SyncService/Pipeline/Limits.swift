@@ -180,6 +180,48 @@ struct TransferShares: Equatable {
     }
 }
 
+/// How many more changes this process may stage for each user before it counts them again.
+///
+/// A count permits a 64th of what remains until the limit. So up to 64 processes, each of which has counted at another
+/// time, do not exceed the limit together, and a user whose limit is near is counted each time.
+public final class StagedAllowances: Sendable {
+    static let processes = 64
+    /// Beyond this number of users, all are counted again.
+    static let maximumUsers = 10_000
+
+    private struct Allowance {
+        var changes: Int
+        var bytes: Int
+    }
+    private let allowances = Mutex<[UserID: Allowance]>([:])
+
+    public init() {}
+
+    /// Takes a change, which need not be staged in the end.
+    /// - Returns: `false` if the user's changes must be counted.
+    func take(_ bytes: Int, of user: UserID) -> Bool {
+        allowances.withLock { allowances in
+            guard var allowance = allowances[user], allowance.changes > 0, allowance.bytes >= bytes else {
+                return false
+            }
+            allowance.changes -= 1
+            allowance.bytes -= bytes
+            allowances[user] = allowance
+            return true
+        }
+    }
+
+    /// Notes what remains until the user's limits; `nil` for no limit.
+    func renew(changes: Int?, bytes: Int?, of user: UserID) {
+        let allowance = Allowance(
+            changes: (changes ?? .max) / Self.processes, bytes: (bytes ?? .max) / Self.processes)
+        allowances.withLock { allowances in
+            if allowances.count >= Self.maximumUsers { allowances = [:] }
+            allowances[user] = allowance
+        }
+    }
+}
+
 // Quotas are checked in the transaction that adds something, after it is added: a repeated request, which adds nothing,
 // is never rejected, and a rejection rolls back everything.
 extension RequestContext {
@@ -215,14 +257,20 @@ extension RequestContext {
     /// Checks that the user, who has just staged a change, does not have more staged than allowed.
     ///
     /// The user's row is not locked, so as not to block their other devices: concurrent requests may exceed the limit
-    /// by one change each.
+    /// by one change each. Counting reads all staged changes of the user, so it is not repeated while the limit is far
+    /// away (``StagedAllowances``).
+    /// - Parameter bytes: the length of the change's metadata; `nil` counts in any case.
     /// - Throws: ``Refusal/quotaReached(_:retryAfter:)``.
-    func checkStagedChanges(of userID: UserID, in session: inout StoreSession) throws {
+    func checkStagedChanges(of userID: UserID, adding bytes: Int? = nil, in session: inout StoreSession) throws {
         let quotas = services.settings.quotas
         guard quotas[.stagedChanges] != nil || quotas[.stagedBytes] != nil else { return }
+        if let bytes, services.stagedAllowances.take(bytes, of: userID) { return }
         let size = try session.stagedSize(of: userID)
         try check(.stagedChanges) { size.changes }
         try check(.stagedBytes) { size.bytes }
+        services.stagedAllowances.renew(
+            changes: quotas[.stagedChanges].map { $0 - size.changes },
+            bytes: quotas[.stagedBytes].map { $0 - size.bytes }, of: userID)
     }
 
     /// Checks that the user, who has just begun an upload, does not have more uploads in progress than allowed staged

@@ -18,6 +18,9 @@ public struct RequestHead: Sendable {
     /// The web server's location that asks the api role whether this transfer may begin; `nil` if it has already asked,
     /// or does not ask.
     public var admissionLocation: String?
+    /// The web server's location in which streams of changes begin, followed by the user's number; `nil` if it offers
+    /// none.
+    public var streamLocation: String?
     /// The address that the client used, without the query; `nil` if the web server did not report it.
     public var address: String?
     /// Whether the web server itself answers all other requests to this host, for maintenance.
@@ -27,7 +30,8 @@ public struct RequestHead: Sendable {
     public init(
         method: String, path: String, query: String, contentLength: Int64?, clientAddress: String? = nil,
         requestID: String?, headers: [RequestHeader: String], signInTicket: String? = nil,
-        admissionLocation: String? = nil, address: String? = nil, isHostClosed: Bool = false
+        admissionLocation: String? = nil, streamLocation: String? = nil, address: String? = nil,
+        isHostClosed: Bool = false
     ) {
         self.isHostClosed = isHostClosed
         self.address = address
@@ -40,12 +44,27 @@ public struct RequestHead: Sendable {
         self.headers = headers
         self.signInTicket = signInTicket
         self.admissionLocation = admissionLocation
+        self.streamLocation = streamLocation
     }
 
     /// A header's value; `nil` if it is absent or empty, which the protocol does not distinguish.
     func header(_ name: RequestHeader) -> String? {
         guard let value = headers[name], !value.isEmpty else { return nil }
         return value
+    }
+
+    /// Whether the client accepts a reply that is compressed with gzip, and does not prefer an uncompressed one (RFC
+    /// 9110, section 12.5.3).
+    var acceptsGzip: Bool {
+        var weights: [String: Double] = [:]
+        for element in (header(.acceptEncoding) ?? "").lowercased().split(separator: ",") {
+            let parts = element.split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" } }
+            guard let coding = parts.first else { continue }
+            let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.map { Double($0.dropFirst(2)) ?? 0 } ?? 1
+            weights[coding] = weight
+        }
+        guard let gzip = weights["gzip"] ?? weights["x-gzip"] ?? weights["*"] else { return false }
+        return gzip > 0 && gzip >= weights["identity"] ?? 0
     }
 }
 

@@ -271,6 +271,14 @@ public struct Router: Sendable {
             // Without a Content-Length, which would have to be that of the reply that is not sent.
             outcome.status = 304
             try context.connection.start(status: 304, headers: services.commonHeaders + context.replyHeaders)
+        case .events(let stream):
+            try context.body.drain()
+            let headers = [("content-type", ChangeSignal.streamType), (name: "cache-control", value: "no-store")]
+            try start(200, context.replyHeaders + headers, stream, context)
+            outcome.bytesSent = Int64(stream.count)
+        case .elsewhere(let location):
+            try context.body.drain()
+            try context.connection.start(status: 200, headers: [(name: "x-accel-redirect", value: location)])
         case .sent(let bytes, let status):
             outcome.status = status
             outcome.bytesSent = bytes

@@ -15,6 +15,7 @@ public struct Services: Sendable {
     public var passwordMemory = PasswordMemory()
     public var strangeServers: StrangeServers
     public var refusalLog: RefusalLog
+    public let stagedAllowances = StagedAllowances()
     public var settings: Settings
     public var partBudget: PartBudget
     /// The current time by the database's clock; advances during a request, unlike ``RequestContext/now``.
@@ -34,6 +35,8 @@ public struct Services: Sendable {
     /// Whether requests are rejected while the server is closed. Transfers that the api role has admitted have begun
     /// and continue.
     public var refusesDuringMaintenance: Bool
+    /// The streams of changes that this process has admitted; `nil` if the server offers none.
+    public var changeStreams: ChangeStreams?
 
     public init(
         store: MetadataStore, storage: StorageRegistry, push: PushServices = PushServices(), signInCache: SignInCache,
@@ -42,7 +45,8 @@ public struct Services: Sendable {
         now: @escaping @Sendable () -> WireDate, uptime: @escaping @Sendable () -> Duration,
         makeUUID: @escaping @Sendable () throws -> String, background: @escaping Background,
         signInTickets: SignInTickets? = nil, requestTurns: RequestTurns? = nil, transferLimit: TransferLimit? = nil,
-        maintenance: MaintenanceWatch? = nil, refusesDuringMaintenance: Bool = true
+        maintenance: MaintenanceWatch? = nil, refusesDuringMaintenance: Bool = true,
+        changeStreams: ChangeStreams? = nil
     ) {
         self.store = store
         self.storage = storage
@@ -62,6 +66,7 @@ public struct Services: Sendable {
         self.transferLimit = transferLimit
         self.maintenance = maintenance
         self.refusesDuringMaintenance = refusesDuringMaintenance
+        self.changeStreams = changeStreams
     }
 
     /// Settings made by the operator.

@@ -130,7 +130,7 @@ extension RequestContext {
 
     private var verification: SignInVerification {
         SignInVerification(
-            cache: services.signInCache, failedSignIns: services.failedSignIns,
+            cache: services.signInCache, changeStreams: services.changeStreams, failedSignIns: services.failedSignIns,
             strangeServers: services.strangeServers, network: ClientNetwork(address: head.clientAddress),
             passwords: PasswordSignIn(
                 store: store, vault: services.storage.vault, memory: services.passwordMemory, now: services.now,
@@ -234,6 +234,8 @@ extension AccountError {
 /// Asks providers about the tokens that callers of one network present.
 struct SignInVerification: Sendable {
     let cache: SignInCache
+    /// The streams that end with their token.
+    let changeStreams: ChangeStreams?
     let failedSignIns: FailedSignIns
     let strangeServers: StrangeServers
     let network: ClientNetwork
@@ -268,6 +270,7 @@ struct SignInVerification: Sendable {
                 if let server { strangeServers.prove(server) }
                 return profile
             } catch {
+                if let error = error as? AccountError, error.isRejection { changeStreams?.end(with: presented) }
                 // Trying one address after another is limited like trying tokens, even if nothing answers there.
                 switch error {
                 case AccountError.keyRejected, AccountError.rightMissing, AccountError.serverNotAllowed: break

@@ -159,6 +159,7 @@ struct StagingStep {
     func run(_ content: StoredContent?, _ intent: UploadIntent?) throws -> Outcome {
         let member = request.batchMember(in: context)
         let outcome = try context.store.transaction { session in
+            if member == nil, let outcome = try stageNew(content, intent, &session) { return outcome }
             // The last member of a batch commits it, so members of batches are serialized.
             let version =
                 try member == nil
@@ -168,7 +169,7 @@ struct StagingStep {
                 return Outcome(response: try UploadFileResponse(committed))
             }
             var outcome = try write(content, intent, at: version, &session)
-            if outcome.isObjectUsed { try context.checkStagedChanges(of: area.userID, in: &session) }
+            if outcome.isObjectUsed { try checkStagedChanges(&session) }
             if !outcome.response.isStale, let committed = try member?.join(by: grounds.member, &session) {
                 outcome.commit(as: committed)
             }
@@ -198,6 +199,30 @@ struct StagingStep {
                 response: .staged(creationDate: plan.existingCreationDate ?? context.now, updateDate: context.now),
                 isObjectUsed: true)
         }
+    }
+
+    private func checkStagedChanges(_ session: inout StoreSession) throws {
+        try context.checkStagedChanges(
+            of: area.userID, adding: request.appMetaData?.contents.utf8.count ?? 0, in: &session)
+    }
+
+    /// Stages an upload in the usual case, with one statement instead of two: the group still has the master version of
+    /// the request, and nothing is staged for the file.
+    /// - Returns: `nil` in any other case, in which nothing has been written.
+    private func stageNew(
+        _ content: StoredContent?, _ intent: UploadIntent?, _ session: inout StoreSession
+    ) throws -> Outcome? {
+        guard let content, let intent,
+            case .upload(let plan)? = try? UploadDecision.of(request, on: grounds, staged: nil),
+            plan.owner == content.owningUser,
+            try session.stageFirst(
+                change(content, plan, at: context.now), in: area, from: request.masterVersion, at: context.now)
+        else { return nil }
+        try intent.end(storing: content, using: &session)
+        try checkStagedChanges(&session)
+        return Outcome(
+            response: .staged(creationDate: plan.existingCreationDate ?? context.now, updateDate: context.now),
+            isObjectUsed: true)
     }
 
     /// Writes the staged row, unless the same upload is already staged.

@@ -298,6 +298,13 @@ extension PrivateStackTests {
             try expectFindings([])
         }
 
+        @Test("A publisher of signals about changes that does not answer is found")
+        func signals() async throws {
+            try await host.startNginx()
+            try host.configure("changeSignal") { $0["socket"] = "/run/syncd/no-publisher.sock" }
+            try expectFindings(["signalsSilent"])
+        }
+
         @Test("With --json, errors are JSON; at a terminal, problems have a colour unless NO_COLOR is set")
         func forms() async throws {
             try await host.startNginx()

@@ -18,6 +18,42 @@ struct DatabaseFiguresTests {
         GrowthCurve.day(of: try #require(WireDate(date + " 00:00:00")))
     }
 
+    @Test("Many files are estimated from the statistics and a sample, unless they are to be counted")
+    func estimate() throws {
+        let fixture = try AdministrationFixture()
+        try fixture.run(
+            """
+            INSERT INTO files
+                   (sharing_group_id, file_uuid, owning_user_id, storage_type, device_uuid, created_at, updated_at,
+                    mime_type, is_deleted, file_version, check_sum, size_bytes, object_id, changed_at_master_version)
+            SELECT 1, LOWER(LEFT(SHA2(seq, 256), 36)), 1, 'Google', 'd', '2026-02-03', '2026-02-03', 'text/plain',
+                   seq % 10 = 0, 0, 'c', 1000, NULL, 5
+              FROM seq_1_to_5000
+            """)
+        // Returns rows.
+        _ = try? fixture.run("ANALYZE TABLE files")
+
+        let (estimate, count, overview) = try fixture.store.snapshot {
+            (
+                try $0.quickFileTotals(countedRows: 1_000), try $0.quickFileTotals(),
+                try $0.overview(at: Self.now, isExact: true)
+            )
+        }
+
+        #expect(count == FileTotals(current: 4_501, deleted: 501, bytes: 4_502_048))
+        #expect(overview.files == 4_501 && !overview.filesAreEstimated)
+        #expect(estimate.isEstimated)
+        // The statistics are from a few pages; the sample is the same in every run.
+        #expect((3_000...6_500).contains(estimate.current), "\(estimate)")
+        #expect((300...900).contains(estimate.deleted), "\(estimate)")
+        #expect((900...1_100).contains(estimate.bytes / Int64(estimate.current)), "\(estimate)")
+        let lines = Status(
+            serverVersion: "1", schema: 1, database: "d", sandbox: false,
+            counts: try fixture.store.snapshot { try $0.overview(at: Self.now, estimate) }
+        ).lines
+        #expect(lines.contains { $0.hasPrefix("files     about ") && $0.hasSuffix(" deleted; --exact counts") })
+    }
+
     @Test("Storage, growth and work are counted by kind and day, and ended items are counted separately")
     func counts() throws {
         let fixture = try AdministrationFixture()

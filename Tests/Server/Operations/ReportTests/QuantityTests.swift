@@ -20,6 +20,13 @@ struct QuantityTests {
     func rounded(number: Double, text: String) { #expect(Quantity.rounded(number) == text) }
 
     @Test(
+        "Estimates have two digits",
+        arguments: [
+            (0, "about 0"), (99, "about 99"), (104, "about 100"), (1_251, "about 1,300"), (999_999, "about 1,000,000"),
+        ] as [(Int, String)])
+    func estimated(number: Int, text: String) { #expect(Quantity.about(number) == text) }
+
+    @Test(
         "Counts have thousands separators",
         arguments: [
             (0, "0"), (999, "999"), (1_000, "1,000"), (-1_234_567, "-1,234,567"), (.min, "-9,223,372,036,854,775,808"),

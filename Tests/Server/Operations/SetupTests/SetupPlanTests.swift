@@ -151,6 +151,24 @@ struct SetupPlanTests {
         #expect(try !SetupPlan(answers, on: state).actions.contains(.startBackups))
     }
 
+    /// `syncctl setup --changes`.
+    @Test("Signals about changes need nginx's module, and are turned on once")
+    func signals() throws {
+        var host = fresh
+        var wanted = answers
+        wanted.passesSignals = true
+        #expect(try SetupPlan(wanted, on: host).obstacles.contains { $0.contains("apt install libnginx-mod-nchan") })
+
+        host.hasNchan = true
+        let plan = try SetupPlan(wanted, on: host)
+        #expect(plan.obstacles == [])
+        for file in SetupPaths.signals { #expect(plan.actions.contains(.write(path: file.path, text: file.text))) }
+        #expect(ConfigurationText.make(wanted).contains(SetupPaths.signalSocket))
+        #expect(!ConfigurationText.make(answers).contains("changeSignal"))
+        host.passesSignals = true
+        #expect(try !SetupPlan(wanted, on: host).actions.contains { "\($0)".contains("syncd-changes") })
+    }
+
     @Test("A low nginx limit is raised if the operator agrees, and otherwise reported", arguments: [768, 4_096])
     func connections(number: Int) throws {
         var host = fresh

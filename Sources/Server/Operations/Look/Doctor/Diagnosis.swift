@@ -171,6 +171,8 @@ public enum DiagnosisCode: String, CaseIterable, Encodable, Sendable {
     case nameUnresolved, nameElsewhere, hostUnresolved, secretRefused, providerUnreachable
     // The metrics page, for monitoring.
     case metricsUnanswered, countersMissing
+    // Signals about changes.
+    case signalsSilent
     // Disks.
     case diskFull, diskFilling, diskReadOnly, diskUnread
     // Any check.
@@ -275,6 +277,7 @@ public enum DiagnosisCode: String, CaseIterable, Encodable, Sendable {
                 "new users cannot sign in with this provider; transfers may fail (502)"
             )
         case .metricsUnanswered, .countersMissing: ("metrics", .warning, nil)
+        case .signalsSilent: ("signals", .warning, "clients without push learn of changes later")
         case .diskFull: ("disk", .bad, "requests fail as soon as the database cannot write (500, 503)")
         case .diskFilling: ("disk", .warning, "nothing until it is full; then requests fail")
         case .diskReadOnly: ("disk", .bad, "requests fail as soon as the database cannot write (500, 503)")

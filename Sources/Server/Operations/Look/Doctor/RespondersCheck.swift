@@ -137,3 +137,34 @@ enum ResponderProbe {
         return nil
     }
 }
+
+/// Asks nginx's publisher of signals about changes for its state, as monitoring does.
+public enum SignalsCheck {
+    private static let maximumReply = 16_384
+
+    public static func examine(_ path: String, within limit: Duration) -> [Diagnosis] {
+        let reply: String
+        do throws(PosixError) {
+            let connection = try UnixConnection(path: path, timeout: limit)
+            try connection.send(Array("GET /status HTTP/1.0\r\nHost: localhost\r\n\r\n".utf8))
+            reply = String(decoding: try connection.receiveAll(limit: maximumReply), as: UTF8.self)
+        } catch {
+            guard !error.isDenial else {
+                return [
+                    Diagnosis(
+                        .notPermitted, "\(path) cannot be checked, because only syncd may connect to it",
+                        fix: "run as root", check: "signals")
+                ]
+            }
+            return [silent(path, "\(error)")]
+        }
+        guard reply.contains("nchan version") else { return [silent(path, "another program answers there")] }
+        return [.good("signals", "nginx passes signals about changes on")]
+    }
+
+    private static func silent(_ path: String, _ reason: String) -> Diagnosis {
+        Diagnosis(
+            .signalsSilent, "nginx's publisher of signals about changes does not answer at \(path): \(reason)",
+            fix: "apt install libnginx-mod-nchan, and syncctl setup --changes; or remove changeSignal from syncd.json")
+    }
+}

@@ -12,9 +12,31 @@ extension IndexRequest: DescribedRequest {
         errors: [.groupUnknown],
         replyHeaders: [
             ResponseHeader.entityTag.rawValue: ["description": "Identifies this state.", "schema": Schemas.text],
-            "cache-control": ["schema": Schemas.text],
+            "cache-control": ["schema": Schemas.text], "vary": ["schema": Schemas.text],
+            "content-encoding": [
+                "description": "`gzip` if the list of files is compressed.", "schema": Schemas.text,
+            ],
         ],
-        requestHeaders: [.ifNoneMatch: "The `etag` of the state that the client has."], canBeNotModified: true)
+        requestHeaders: [
+            .ifNoneMatch: "The `etag` of the state that the client has.",
+            .acceptEncoding: "`gzip` permits a compressed reply.",
+        ], canBeNotModified: true)
+}
+
+extension ChangesRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Waits for changes in the caller's sharing groups: server-sent events, or one reply (long polling).",
+        reply: Schemas.object(
+            [:],
+            optional: [
+                "sharingGroupUUID": Schemas.uuid, "masterVersion": Schemas.int64, "lastEventId": Schemas.text,
+            ]),
+        errors: [.endpointUnknown],
+        replyHeaders: ["cache-control": ["schema": Schemas.text]],
+        requestHeaders: [
+            .accept: "`text/event-stream` for a stream of events; otherwise the reply is one signal.",
+            .lastEventID: "The state that the client knows.",
+        ])
 }
 
 extension DownloadFileRequest: DescribedRequest {

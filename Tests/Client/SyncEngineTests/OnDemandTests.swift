@@ -1,0 +1,344 @@
+import SyncEngine
+import SyncProtocol
+import Testing
+
+@Suite("Downloads on demand")
+struct OnDemandTests {
+    /// A member of a group whose files are downloaded on demand.
+    private static func listing(_ rows: [FileInfo], maximumTransfers: Int = 1) throws -> Driver {
+        var driver = try Driver.member(maximumTransfers: maximumTransfers)
+        try driver.engine.setDownloadPolicy(.onDemand, of: Driver.group)
+        driver.perform([])
+        driver.rows = rows
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.replyIndex()
+        return driver
+    }
+
+    /// A device that has a file which it requested.
+    private static func having(_ number: Int = 1) throws -> Driver {
+        var driver = try listing([Driver.row(number)])
+        try driver.request(number)
+        try driver.sync()
+        driver.replyIndex()
+        driver.replyFile()
+        driver.takeDelivery(bytes: 100)
+        driver.replyIndex()
+        return driver
+    }
+
+    private static func entry(_ number: Int, _ driver: Driver) -> DirectoryEntry? {
+        driver.engine.state.directory[Driver.file(number)]
+    }
+
+    @Test("Files are listed with their attributes and texts, without contents")
+    func listed() throws {
+        var driver = try Self.listing([Driver.row(1, version: 3), Driver.row(2, text: 0), Driver.row(3, deleted: true)])
+
+        driver.takeAll(texts: [Driver.file(2): "sea"])
+        driver.replyIndex()
+
+        #expect(driver.fileDownloads.isEmpty && !driver.engine.isSyncing)
+        let first = try driver.engine.attributes(of: Driver.file(1))
+        #expect(first.isIndexOnly && !first.isRequested && first.mimeType == MIMEType("text/plain"))
+        #expect(Self.entry(1, driver)?.fileVersion == FileVersion(3))
+        let second = try driver.engine.attributes(of: Driver.file(2))
+        #expect(second.isIndexOnly && second.appMetaData == "sea")
+        #expect(driver.engine.state.groups[Driver.group]?.indexedVersion == driver.masterVersion)
+        #expect(driver.engine.localConsistencyCheck(clientFiles: []).map(\.clientMissingNotDeleted) == [])
+    }
+
+    @Test("A requested file is delivered in its newest version, without the whole index, also after a relaunch")
+    func requested() throws {
+        var driver = try Self.listing([Driver.row(1), Driver.row(2)])
+        try driver.request(1)
+        #expect(try driver.engine.attributes(of: Driver.file(1)).isRequested)
+        driver.relaunch()
+        let known = driver.masterVersion
+        driver.rows = []
+
+        try driver.sync()
+        #expect(driver.waiting?.request == .index(.init(sharingGroupUUID: Driver.group, since: known)))
+        driver.replyIndex()
+        driver.replyFile()
+        driver.takeDelivery(bytes: 7)
+        driver.replyIndex()
+
+        #expect(driver.fileDownloads == [Driver.file(1)])
+        #expect(driver.deliveries.count == 1)
+        let entry = try #require(Self.entry(1, driver))
+        #expect(!entry.isIndexOnly && !entry.forceDownload && entry.contentBytes == 7 && entry.usedAt == Driver.now)
+        #expect(Self.entry(2, driver)?.isIndexOnly == true)
+    }
+
+    @Test("Later versions of a file are downloaded only if the app has it; deletions always arrive")
+    func laterVersions() throws {
+        var driver = try Self.having(1)
+        driver.rows = [Driver.row(1, version: 1), Driver.row(2)]
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.replyIndex()
+        driver.takeAll()
+        driver.replyIndex()
+        #expect(driver.fileDownloads == [Driver.file(1), Driver.file(1)])
+
+        driver.rows = [Driver.row(1, version: 2, deleted: true), Driver.row(2, version: 1, deleted: true)]
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.replyIndex()
+        driver.takeAll()
+        driver.replyIndex()
+
+        #expect(driver.fileDownloads.count == 2)
+        #expect(driver.deliveries.suffix(2).flatMap { $0 }.map(\.kind) == [.deletion, .deletion])
+        #expect(driver.engine.state.directory.all.allSatisfy { $0.deletedLocally && !$0.isIndexOnly })
+    }
+
+    @Test("Requests with a higher priority are downloaded first, even if they are made during the sync")
+    func priorities() throws {
+        var driver = try Self.listing((1...4).map { Driver.row($0) })
+        for number in 1...3 { try driver.request(number, number == 3 ? .high : .low) }
+        try driver.sync()
+        driver.replyIndex()
+        try driver.request(2, .normal)
+        try driver.request(4)
+
+        driver.takeAll()
+        driver.replyIndex()
+        driver.takeAll()
+        driver.replyIndex()
+
+        #expect(driver.fileDownloads == [3, 2, 1, 4].map { Driver.file($0) })
+        #expect(!driver.engine.isSyncing)
+    }
+
+    @Test("Automatic downloads deliver the rest, without the whole index")
+    func switchToAutomatic() throws {
+        var driver = try Self.having(1)
+        driver.rows = [Driver.row(2)]
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.replyIndex()
+        driver.rows = []
+
+        try driver.engine.setDownloadPolicy(.automatic, of: Driver.group)
+        driver.perform([])
+        driver.relaunch()
+        try driver.sync()
+        driver.replyIndex()
+        driver.takeAll()
+        driver.replyIndex()
+
+        #expect(driver.fileDownloads == [Driver.file(1), Driver.file(2)])
+        #expect(driver.engine.state.directory.all.allSatisfy { !$0.isIndexOnly })
+        #expect(driver.engine.sharingGroups.map(\.downloadPolicy) == [.automatic])
+        #expect(driver.engine.state.groups[Driver.group]?.downloadsRest == false)
+    }
+
+    @Test("A switch to downloads on demand ends downloads that nobody requested, with the next one")
+    func switchDuringDownloads() throws {
+        var driver = try Driver.member(of: (1...3).map { Driver.row($0) })
+        try driver.sync()
+        driver.replyIndex()
+        try driver.engine.setDownloadPolicy(.onDemand, of: Driver.group)
+        driver.perform([])
+
+        driver.replyFile()
+        driver.takeDelivery()
+        driver.replyIndex()
+
+        #expect(driver.fileDownloads == [Driver.file(1)])
+        #expect(driver.engine.state.downloads.isEmpty && !driver.engine.isSyncing)
+        #expect([1, 2, 3].map { Self.entry($0, driver)?.isIndexOnly } == [false, true, true])
+    }
+
+    @Test("A queued change to contents is a conflict with a newer version, as ever; a text is not")
+    func conflicts() throws {
+        var driver = try Self.listing([Driver.row(1), Driver.row(2), Driver.row(3)])
+        try driver.upload(Driver.attributes(1))
+        try driver.delete(2)
+        try driver.uploadText(Driver.attributes(3, text: "mine"))
+        driver.rows = (1...3).map { Driver.row($0, version: 1) }
+        driver.masterVersion = driver.masterVersion.next
+
+        try driver.sync()
+        driver.replyIndex()
+        for _ in 1...2 {
+            driver.replyFile()
+            driver.answer(.rejectContentDownload(.keepAll))
+        }
+        driver.finish()
+
+        #expect(driver.fileDownloads == [Driver.file(1), Driver.file(2)])
+        #expect(driver.contentConflicts.count == 2)
+        #expect(driver.fileUploads.last?.fileVersion == FileVersion(2))
+        #expect(driver.uploadDeletions == [Driver.file(2)])
+        #expect([1, 3].map { Self.entry($0, driver)?.isIndexOnly } == [false, true])
+        #expect(Self.entry(3, driver)?.appMetaData?.contents == "mine")
+        #expect(driver.errors.isEmpty)
+    }
+
+    @Test("A requested file that is out of reach is delivered when it is within reach again")
+    func gone() throws {
+        var driver = try Self.listing([Driver.row(1)])
+        try driver.request(1)
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.gone(.fileRemovedOrRenamed, appMetaData: nil, .google, awaitsReupload: false))
+        driver.takeDelivery()
+        driver.replyIndex()
+        #expect(driver.deliveries.last?.map(\.kind) == [.fileGone])
+        #expect(Self.entry(1, driver)?.isIndexOnly == false)
+
+        try driver.sync(reAttemptGone: true)
+        driver.replyIndex()
+        driver.replyFile()
+        driver.takeDelivery()
+        driver.replyIndex()
+
+        #expect(Self.entry(1, driver)?.goneReason == nil)
+    }
+
+    @Test("A request can be withdrawn")
+    func withdrawnRequest() throws {
+        var driver = try Self.listing([Driver.row(1)])
+        try driver.request(1)
+        driver.perform(try driver.engine.evict(Driver.file(1)))
+
+        try driver.sync()
+        driver.replyIndex()
+
+        #expect(driver.fileDownloads.isEmpty && !driver.engine.isSyncing)
+    }
+
+    // MARK: Eviction
+
+    @Test("An evicted file is not downloaded again until it is requested; its deletion arrives")
+    func evicted() throws {
+        var driver = try Self.having(1)
+        driver.perform(try driver.engine.evict(Driver.file(1)))
+        driver.relaunch()
+        #expect(try driver.engine.attributes(of: Driver.file(1)).isIndexOnly)
+        #expect(
+            driver.engine.localConsistencyCheck(clientFiles: [Driver.file(1)])?.clientHasEvicted == [Driver.file(1)])
+        driver.rows = [Driver.row(1, version: 1)]
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.replyIndex()
+        #expect(driver.fileDownloads.count == 1 && !driver.engine.isSyncing)
+        #expect(Self.entry(1, driver)?.fileVersion == FileVersion(1))
+
+        try driver.request(1)
+        try driver.sync()
+        driver.replyIndex()
+        driver.replyFile()
+        driver.takeDelivery()
+        driver.replyIndex()
+
+        #expect(driver.deliveries.last?.first?.fileVersion == FileVersion(1))
+        #expect(Self.entry(1, driver)?.isIndexOnly == false)
+    }
+
+    @Test("Contents that the server does not have, or that are about to change, are never evicted")
+    func notEvictable() throws {
+        func evict(_ driver: Driver) -> SyncError.Code? {
+            var driver = driver
+            #expect(driver.engine.evict(of: nil, keeping: 0).files.isEmpty)
+            return refusal { _ = try driver.engine.evict(Driver.file(1)) }
+        }
+        let having = try Self.having(1)
+        var new = having
+        try new.upload(Driver.attributes(2), size: 5)
+        #expect(refusal { _ = try new.engine.evict(Driver.file(2)) } == .contentsNotEvictable)
+        var changed = having
+        try changed.upload(Driver.attributes(1), size: 5)
+        #expect(evict(changed) == .contentsNotEvictable)
+        var texted = having
+        try texted.uploadText(Driver.attributes(1, text: "t"))
+        #expect(evict(texted) == .contentsNotEvictable)
+        var requested = having
+        try requested.request(1)
+        #expect(evict(requested) == .contentsNotEvictable)
+        var automatic = having
+        try automatic.engine.setDownloadPolicy(.automatic, of: Driver.group)
+        #expect(evict(automatic) == .contentsNotEvictable)
+        var replaced = having
+        replaced.rows = [Driver.row(1, version: 1)]
+        replaced.masterVersion = replaced.masterVersion.next
+        try replaced.sync()
+        replaced.replyIndex()
+        #expect(evict(replaced) == .contentsNotEvictable)
+        var awaited = having
+        awaited.rows = [Driver.row(1, owner: Driver.otherUser, awaits: true)]
+        awaited.masterVersion = awaited.masterVersion.next
+        try awaited.sync()
+        awaited.replyIndex()
+        #expect(evict(awaited) == .contentsNotEvictable)
+        var deleted = having
+        try deleted.delete(1)
+        #expect(evict(deleted) == .contentsNotEvictable)
+        var listed = try Self.listing([Driver.row(1)])
+        #expect(evict(listed) == nil)
+        try listed.upload(Driver.attributes(1), size: 5)
+        #expect(evict(listed) == .contentsNotEvictable)
+    }
+
+    @Test("The least recently used contents are evicted, until the rest fits into the budget")
+    func budget() throws {
+        var driver = try Self.listing((1...3).map { Driver.row($0) })
+        for number in 1...3 { try driver.request(number) }
+        try driver.sync()
+        driver.replyIndex()
+        for number in 1...3 {
+            driver.replyFile("down\(number)")
+            driver.takeDelivery(bytes: 100)
+        }
+        driver.replyIndex()
+        try driver.upload(Driver.attributes(4), size: 50)
+        try driver.sync()
+        driver.finish()
+        let later = WireDate(secondsSince1970: Driver.now.secondsSince1970 + 60)
+        try driver.engine.noteUse(of: Driver.file(1), bytes: nil, at: later)
+        try driver.engine.noteUse(of: Driver.file(2), bytes: 120, at: later)
+        driver.perform([])
+        driver.relaunch()
+
+        // 100, 120, 100 and 50 bytes; the third and the fourth file were used first.
+        var all = driver
+        #expect(all.engine.evict(of: nil, keeping: 370).files.isEmpty)
+        #expect(all.engine.evict(of: Driver.otherGroup, keeping: 0).files.isEmpty)
+        #expect(all.engine.evict(of: Driver.group, keeping: 250).files == [3, 4].map { Driver.file($0) })
+        #expect(all.engine.evict(of: Driver.group, keeping: 250).files.isEmpty)
+        #expect(driver.engine.evict(of: nil, keeping: 0).files == [3, 4, 1, 2].map { Driver.file($0) })
+        driver.perform([])
+        #expect(driver.engine.state.directory.all.allSatisfy { $0.isIndexOnly && $0.contentBytes == nil })
+    }
+
+    @Test("A membership that is renewed keeps the policy")
+    func rejoined() throws {
+        var driver = try Self.listing([Driver.row(1)])
+        driver.groups = []
+        try driver.sync(nil)
+        driver.replyIndex()
+        #expect(driver.engine.sharingGroups.isEmpty)
+        driver.groups = [Driver.group]
+        driver.rows = [Driver.row(1, version: 1), Driver.row(2)]
+        driver.masterVersion = driver.masterVersion.next
+
+        try driver.sync(nil)
+        driver.replyIndex()
+        try driver.sync()
+        driver.replyIndex()
+
+        #expect(driver.fileDownloads.isEmpty && !driver.engine.isSyncing)
+        #expect(Self.entry(1, driver)?.fileVersion == FileVersion(1))
+    }
+}
+
+extension Driver {
+    fileprivate mutating func request(_ number: Int, _ priority: DownloadPriority = .normal) throws {
+        try engine.requestDownload(of: Driver.file(number), priority: priority)
+        perform([])
+    }
+}

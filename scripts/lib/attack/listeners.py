@@ -1,0 +1,93 @@
+"""Listeners (Changes) with invented tokens, listeners that never read, and listeners that connect again and again."""
+
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+from demonstration.phone import new_uuid
+
+from .figure import Figure
+from .stage import Stage, slowest_hundredth
+
+ADDRESSES = 40
+STATUS = b"HTTP/1.1 "
+
+
+def attack(stage: Stage) -> Iterator[Figure]:
+    invented, deaf, loops, seconds, count = (
+        (400, 100, 20, 3.0, 40) if stage.small else (10_000, 1_000, 100, 20.0, 300))
+    reader, listener = stage.sign_up("Rita"), stage.sign_up("Leo")
+
+    def index() -> float:
+        began = time.monotonic()
+        stage.request("GET", f"/Index/?sharingGroupUUID={reader.group}", reader.headers())
+        return (time.monotonic() - began) * 1e3
+
+    known = listener.phone.ask("GET", "Changes")["lastEventId"]
+    alone = slowest_hundredth(index, count)
+    sockets: list[socket.socket] = []
+    over = threading.Event()
+    refused = [0]
+
+    def invent() -> None:
+        for number in range(invented):
+            if over.is_set():
+                return
+            headers = {"X-token-type": "GoogleToken", "access_token": secrets.token_hex(16),
+                       "SyncServer-Device-UUID": new_uuid()}
+            reply = subscribe(stage, number, headers)
+            refused[0] += not reply.startswith(STATUS + b"200")
+
+    def connect_again() -> None:
+        number = 0
+        while not over.is_set():
+            number += 1
+            subscribe(stage, number, listener.headers() | {"Last-Event-ID": known})
+
+    def commit() -> None:
+        version = 0
+        while not over.is_set():
+            listener.phone.ask("POST", "DoneUploads", sharingGroupUUID=listener.group, masterVersion=version)
+            version += 1
+            over.wait(0.2)
+
+    for number in range(deaf):
+        sockets.append(begin(stage, number, listener.headers() | {"Last-Event-ID": known}, receive_buffer=2_048))
+    threads = [threading.Thread(target=work) for work in [invent, commit, *[connect_again] * loops]]
+    for thread in threads:
+        thread.start()
+    try:
+        time.sleep(seconds)
+        attacked = slowest_hundredth(index, count)
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+        for connection in sockets:
+            connection.close()
+    yield Figure.ratio("p99 of Index", alone, attacked, 2.0, alone + (200.0 if stage.small else 5.0))
+    yield Figure("subscriptions with invented tokens that were accepted", -refused[0], -1, "refusals")
+
+
+def begin(stage: Stage, number: int, headers: dict[str, str], receive_buffer: int | None = None) -> socket.socket:
+    connection = socket.socket()
+    if receive_buffer is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    connection.bind((f"127.0.70.{number % ADDRESSES + 1}", 0))
+    connection.connect(stage.address)
+    head = "GET /Changes HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n" + "".join(
+        f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
+    connection.sendall(head.encode())
+    return connection
+
+
+def subscribe(stage: Stage, number: int, headers: dict[str, str]) -> bytes:
+    """The beginning of the reply; the connection is then closed."""
+    with begin(stage, number, headers) as connection:
+        connection.settimeout(30)
+        try:
+            return connection.recv(1024)
+        except OSError:
+            return b""
