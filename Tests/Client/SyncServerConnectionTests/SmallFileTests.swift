@@ -34,7 +34,7 @@ struct SmallFileTests {
         let outcome = Outcome.success(StagedFile(creationDate: Sample.date, updateDate: Sample.date))
         #expect(try results.map { try $0.get() } == [outcome, outcome, outcome])
         let exchange = try #require(bench.executor.exchanges.last)
-        #expect(exchange.request.path?.hasPrefix("/UploadSmallFiles/?sharingGroupUUID=") == true)
+        #expect(exchange.request.path?.hasPrefix("/prefix/UploadSmallFiles/?sharingGroupUUID=") == true)
         let form = try #require(exchange.request.headerFields[.contentType].flatMap(SmallFileForm.init(contentType:)))
         guard case .bytes(let body) = exchange.body else {
             Issue.record("\(exchange.body)")
