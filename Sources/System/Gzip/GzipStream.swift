@@ -3,7 +3,7 @@ internal import CIsal
 /// Compresses a text while it is written, with gzip (RFC 1952).
 ///
 /// ISA-L compresses a list in JSON in an eighth of zlib's time (docs/adr/0114-index-is-compressed-by-syncd.md). A stream
-/// occupies 380 KB until it is released.
+/// occupies 200 KB until it is released.
 ///
 /// Not `Sendable`: one thread at a time.
 @safe

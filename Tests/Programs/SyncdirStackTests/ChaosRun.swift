@@ -68,11 +68,11 @@ struct ChaosRun {
 
     /// Waits for progress of the side's watch, so that some bursts meet the effects of the previous one.
     private func awaitRound(of side: Int) async throws {
-        let watch = sides[side].watch
+        let (sides, watch) = (sides, sides[side].watch)
         let before = watch.events.count
-        // A lost request times out after 75 s.
+        // A lost request times out after 75 s. Nothing follows if signals have already brought everything to both sides.
         try await eventually("a round at \(sides[side].user.name): \(watch.lastWords)", within: .seconds(150)) {
-            watch.events.count > before || !watch.isRunning
+            try watch.events.count > before || !watch.isRunning || Self.areSettled(sides)
         }
     }
 
@@ -209,7 +209,7 @@ struct ChaosRun {
         let sides = sides
         do {
             try await eventually("both sides are equal and idle", within: limit) {
-                try sides.allSatisfy { try Self.isAtRest($0) } && sides[0].user.files() == sides[1].user.files()
+                try Self.areSettled(sides)
             }
         } catch {
             let (ada, bob) = (try sides[0].user.files(), try sides[1].user.files())
@@ -222,6 +222,10 @@ struct ChaosRun {
                 """)
             throw error
         }
+    }
+
+    private static func areSettled(_ sides: [Side]) throws -> Bool {
+        try sides.allSatisfy { try isAtRest($0) } && sides[0].user.files() == sides[1].user.files()
     }
 
     private static func isAtRest(_ side: Side) throws -> Bool {
