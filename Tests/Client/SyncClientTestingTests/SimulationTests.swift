@@ -37,6 +37,7 @@ struct SimulationTests {
             var options = SimulationOptions(seed: seed)
             options.hasExtensions = true
             options.hasAccountSwitches = true
+            options.hasDownloadsOnDemand = false
             options.hasRestorations = false
             options.usesDatabase = seed % 20 == 0
             let report = Simulation.run(seed: seed, options: options)

@@ -21,8 +21,8 @@ struct WatchLoop {
     private static let longestPause = Duration.seconds(60)
     /// Longest pause that a server can ask for.
     private static let longestWantedPause = Duration.seconds(600)
-    /// How often to ask while the server tells of changes; each new connection also shows whether something was missed.
-    private static let liveInterval = Duration.seconds(7_200)
+    /// How many intervals pass between two questions while the server reports changes: signals may be lost.
+    private static let liveIntervals = 6
     /// Delay for files that were just written to settle.
     private static let settling = Duration.milliseconds(150)
 
@@ -84,7 +84,7 @@ struct WatchLoop {
                 if asksServer {
                     postponements = round.isPostponed ? postponements + 1 : 0
                     let wanted = postponements > 0 ? pauseAfter(postponements, round.retryAfter) : .zero
-                    let usual = live.isListening && wanted == .zero ? Self.liveInterval : interval
+                    let usual = live.isListening && wanted == .zero ? interval * Self.liveIntervals : interval
                     nextQuestion = .now + max(usual, wanted)
                 }
                 if failures > 0 { say(Event(event: "online"), "The server is reachable again.") }
