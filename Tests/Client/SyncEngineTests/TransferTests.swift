@@ -166,7 +166,6 @@ import Testing
         try driver.sync(nil)
         driver.replyIndex()
         #expect(driver.engine.isSyncing)
-        driver.replyIndex()
         driver.takeAll()
         driver.replyIndex()
         #expect(driver.waiting?.request == .removeUserFromSharingGroup(Driver.group, masterVersion: MasterVersion(1)))
