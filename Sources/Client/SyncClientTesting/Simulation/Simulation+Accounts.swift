@@ -331,6 +331,7 @@ extension Simulation {
                 if let holder, try edit(file, holder) {
                     log("\(holder.index) replaces \(file.rawValue.suffix(4)) in \(id)")
                 } else if let device = members.first(where: { $0.engine?.state.directory[file] != nil }) {
+                    if let entry = device.engine?.state.directory[file], entry.isIndexOnly { see(entry, device) }
                     try delete([file], device)
                 }
             }

@@ -51,7 +51,7 @@ extension Simulation {
     }
 
     /// The app is shown the version of a file in its attributes.
-    private func see(_ entry: DirectoryEntry, _ device: SimulatedDevice) {
+    func see(_ entry: DirectoryEntry, _ device: SimulatedDevice) {
         if let version = entry.fileVersion { device.seenVersions.insert(.init(file: entry.fileUUID, version: version)) }
     }
 
