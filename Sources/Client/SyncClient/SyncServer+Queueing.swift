@@ -45,6 +45,45 @@ extension SyncServer {
         try queueOwned(try driver.files.write(data), attributes)
     }
 
+    /// Queues many files in one transaction: all of them, or none. The result is the same as if each were
+    /// queued by itself, in this order.
+    ///
+    /// Copies are on disk before the first file is queued. If the call throws, they are removed, and temporary files
+    /// are back at their place.
+    /// - Throws: As ``uploadImmutable(localFile:withAttributes:)``, with the first file that cannot be queued in
+    ///   ``SyncError/fileUUID``.
+    public func upload(
+        _ files: [(contents: UploadContents, attributes: SyncAttributes)]
+    ) throws(SyncError) {
+        let prepared = try driver.files.prepare(files)
+        do throws(SyncError) {
+            var uploads: [(source: UploadSource, attributes: SyncAttributes)] = []
+            uploads.reserveCapacity(files.count)
+            for (location, file) in zip(prepared.locations, files) {
+                let source = try SyncError.naming(file.attributes.fileUUID) { () throws(SyncError) in
+                    try driver.source(location, isOwned: file.contents.isOwned)
+                }
+                uploads.append((source, file.attributes))
+            }
+            try driver.change { machine throws(SyncError) in ((), try machine.upload(uploads, at: driver.now)) }
+        } catch {
+            driver.files.undo(prepared)
+            throw error
+        }
+    }
+
+    /// As ``uploadImmutable(localFile:withAttributes:)``, for many files at once: ``upload(_:)``.
+    public func uploadImmutable(
+        _ files: [(localFile: LocalFileLocation, attributes: SyncAttributes)]
+    ) throws(SyncError) {
+        try upload(files.map { (.immutable($0.localFile), $0.attributes) })
+    }
+
+    /// As ``uploadCopy(localFile:withAttributes:)``, for many files at once: ``upload(_:)``.
+    public func uploadCopy(_ files: [(localFile: LocalFileLocation, attributes: SyncAttributes)]) throws(SyncError) {
+        try upload(files.map { (.copy($0.localFile), $0.attributes) })
+    }
+
     /// The types of files that the server accepts, for an app to check before it queues a file: the server refuses
     /// other files (`unknown_mime_type`), and the library sets them aside. Requires a network, but no sign-in.
     ///
@@ -162,6 +201,34 @@ extension SyncServer {
         try driver.change { machine throws(SyncError) in
             try machine.closeQueue(of: sharingGroupUUID, at: driver.now)
             return ((), [])
+        }
+    }
+}
+
+/// The contents of one of the files that ``SyncServer/upload(_:)`` queues.
+public enum UploadContents: Sendable {
+    /// A file that does not change: ``SyncServer/uploadImmutable(localFile:withAttributes:)``.
+    case immutable(LocalFileLocation)
+    /// A file that the library copies: ``SyncServer/uploadCopy(localFile:withAttributes:)``.
+    case copy(LocalFileLocation)
+    /// A file that the library takes over: ``SyncServer/uploadTemporary(localFile:withAttributes:)``.
+    case temporary(LocalFileLocation)
+    /// Bytes in memory: ``SyncServer/uploadData(_:withAttributes:)``.
+    case data(Data)
+
+    /// Whether the library has a file of its own for them.
+    var isOwned: Bool { if case .immutable = self { false } else { true } }
+}
+
+extension SyncError {
+    /// Adds the file to the error of `body`.
+    static func naming<Value>(
+        _ file: FileUUID, _ body: () throws(SyncError) -> Value
+    ) throws(SyncError) -> Value {
+        do throws(SyncError) { return try body() } catch {
+            var error = error
+            error.fileUUID = file
+            throw error
         }
     }
 }

@@ -263,6 +263,64 @@ struct DriverTests {
         #expect(error?.code == .notSupported)
     }
 
+    @Test("Many uploads are queued at once: all of them, or none, with an error that names the file")
+    func uploadsTogether() async throws {
+        let bench = try Bench { Bench.index($0) }
+        try await bench.client.synced()
+        let folder = FileManager.default.temporaryDirectory.appending(path: "together-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        func place(_ name: String) -> LocalFileLocation {
+            LocalFileLocation(base: .absolute, path: folder.appending(path: name).path)
+        }
+        for name in ["kept", "copied", "taken"] {
+            try Data(name.utf8).write(to: folder.appending(path: name))
+        }
+        let files: [(contents: UploadContents, attributes: SyncAttributes)] = [
+            (.immutable(place("kept")), Bench.attributes()), (.copy(place("copied")), Bench.attributes()),
+            (.temporary(place("taken")), Bench.attributes()), (.data(Data("data".utf8)), Bench.attributes()),
+        ]
+
+        for refused in [(UploadContents.copy(place("missing")), Bench.attributes()), (.data(Data()), untyped)] {
+            let error = #expect(throws: SyncError.self) { try bench.client.upload(files + [refused]) }
+            #expect(error?.fileUUID == refused.1.fileUUID)
+            #expect(try bench.ownFiles().isEmpty)
+            #expect(bench.client.pendingReport().changes.isEmpty)
+            #expect(FileManager.default.fileExists(atPath: place("taken").path))
+        }
+        try bench.client.upload(files)
+
+        #expect(bench.client.pendingReport().changes.compactMap(\.fileUUID) == files.map(\.attributes.fileUUID))
+        #expect(try bench.ownFiles().count == 3)
+        #expect(!FileManager.default.fileExists(atPath: place("taken").path))
+        try bench.client.uploadCopy([(place("copied"), Bench.attributes()), (place("kept"), Bench.attributes())])
+        try bench.client.uploadImmutable([(place("kept"), Bench.attributes())])
+        #expect(bench.client.pendingReport().changes.count == 7)
+        await bench.client.close()
+    }
+
+    private var untyped: SyncAttributes {
+        var attributes = Bench.attributes()
+        attributes.mimeType = nil
+        return attributes
+    }
+
+    @Test("A file is recognized by its size and its time, as an earlier release has recorded them")
+    func stamps() throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "stamp-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data("12345".utf8).write(to: file)
+        let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
+        let modified = try #require(attributes[.modificationDate] as? Date).timeIntervalSince1970
+        let stamp = try FileStamp(of: file)
+
+        #expect(stamp.size == 5)
+        #expect(stamp.matches(size: 5, modified: modified) && stamp.matches(size: nil, modified: nil))
+        #expect(!stamp.matches(size: 4, modified: modified) && !stamp.matches(size: 5, modified: modified + 0.001))
+        #expect(throws: SyncError.self) { try FileStamp(of: file.deletingLastPathComponent()) }
+        #expect(throws: SyncError.self) { try FileStamp(of: file.appendingPathExtension("missing")) }
+    }
+
     @Test("Files below a known folder are found again after the folder has moved; other paths are absolute")
     func locations() throws {
         let files = LibraryFiles(

@@ -285,9 +285,11 @@ struct Driver {
     }
 
     mutating func upload(_ attributes: SyncAttributes, _ path: String = "up", size: Int64? = nil) throws {
-        let source = UploadSource(
-            location: LocalFileLocation(base: .documents, path: path), isOwned: false, size: size)
-        perform(try engine.upload(source, attributes, at: Self.now))
+        perform(try engine.upload(Self.source(path, size: size), attributes, at: Self.now))
+    }
+
+    static func source(_ path: String, size: Int64? = nil) -> UploadSource {
+        UploadSource(location: LocalFileLocation(base: .documents, path: path), isOwned: false, size: size)
     }
 
     mutating func uploadText(_ attributes: SyncAttributes) throws {

@@ -54,6 +54,45 @@ struct QueueRulesTests {
         #expect(refusal { try driver.upload(Driver.attributes(2, fileGroup: fileGroup)) } == nil)
     }
 
+    @Test("Many uploads in one call are queued as if one after another")
+    func uploadsTogether() throws {
+        var (together, single) = (try Driver.member(), try Driver.member())
+        let files = [1, 2, 1, 3].enumerated().map { (Driver.source("up\($0)"), Driver.attributes($1)) }
+
+        together.perform(try together.engine.upload(files, at: Driver.now))
+        for (source, attributes) in files {
+            single.perform(try single.engine.upload(source, attributes, at: Driver.now))
+        }
+
+        #expect(together.engine.state == single.engine.state)
+        #expect(together.engine.state.items.inOrder.compactMap(\.source?.path) == ["up1", "up2", "up3"])
+    }
+
+    @Test("If one of many uploads is refused, none is queued, and the error names the file")
+    func refusedTogether() throws {
+        var driver = try Driver.member(groups: [Driver.group, Driver.otherGroup])
+        try driver.download(9)
+        try driver.delete(9)
+        try driver.upload(Driver.attributes(8))
+        let before = driver.engine.state
+        var (untyped, elsewhere) = (Driver.attributes(2), Driver.attributes(1))
+        untyped.mimeType = nil
+        elsewhere.sharingGroupUUID = Driver.otherGroup
+        let refused: [(SyncAttributes, SyncError.Code)] = [
+            (untyped, .noMimeType), (elsewhere, .sharingGroupUUIDInconsistent),
+            (Driver.attributes(9), .fileQueuedForDeletion),
+            (Driver.attributes(8, mimeType: "image/jpeg"), .mimeTypeOfFileChanged),
+            (Driver.attributes(1, mimeType: "image/jpeg"), .mimeTypeOfFileChanged),
+            (Driver.attributes(1, fileGroup: fileGroup), .fileGroupUUIDChanged),
+        ]
+        for (attributes, code) in refused {
+            let files = [Driver.attributes(1), attributes, Driver.attributes(3)].map { (Driver.source("up"), $0) }
+            let error = #expect(throws: SyncError.self) { try driver.engine.upload(files, at: Driver.now) }
+            #expect(error?.code == code && error?.fileUUID == attributes.fileUUID)
+            #expect(driver.engine.state == before && driver.engine.takeChanges().isEmpty)
+        }
+    }
+
     @Test("Metadata require a file that the server has, or will have by then")
     func textOfUnknownFile() throws {
         var driver = try Driver.member()

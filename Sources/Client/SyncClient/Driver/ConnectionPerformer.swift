@@ -202,8 +202,7 @@ actor ConnectionPerformer: RequestPerformer {
     /// - Throws: ``RequestFailure/localFile`` if it is missing, or has changed since it was queued.
     private static func unchangedFile(of upload: FileUpload, _ files: LibraryFiles) throws -> URL {
         guard let file = files.url(of: upload.source), let stamp = try? FileStamp(of: file),
-            upload.fileSize.map({ $0 == stamp.size }) ?? true,
-            upload.fileModified.map({ $0 == stamp.modified }) ?? true
+            stamp.matches(size: upload.fileSize, modified: upload.fileModified)
         else { throw RequestFailure.localFile }
         return file
     }

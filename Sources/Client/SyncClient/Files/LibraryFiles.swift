@@ -1,5 +1,6 @@
 package import Foundation
 package import SyncEngine
+import SyncServerConnection
 import Synchronization
 
 #if canImport(Darwin)
@@ -106,9 +107,9 @@ package struct LibraryFiles: Sendable {
             try? FileManager.default.removeItem(at: target)
             do { try FileManager.default.linkItem(at: source, to: target) } catch {
                 try FileManager.default.copyItem(at: source, to: target)
-                try Self.synchronize(target)
+                try FileCalls.synchronize(target.path)
             }
-            try Self.synchronize(folder)
+            try FileCalls.synchronize(folder.path)
         } catch {
             try? FileManager.default.removeItem(at: target)
             throw SyncError(.fileManagerError)
@@ -116,13 +117,22 @@ package struct LibraryFiles: Sendable {
     }
 
     private func adopt(_ make: (URL) throws -> Void) throws(SyncError) -> LocalFileLocation {
+        let location = try adoptUnlisted(make)
+        do throws(POSIXError) { try FileCalls.synchronize(folder.path) } catch {
+            remove(location)
+            throw SyncError(.fileManagerError)
+        }
+        return location
+    }
+
+    /// Adopts a file; its name is on disk only after the next synchronization of the folder.
+    private func adoptUnlisted(_ make: (URL) throws -> Void) throws(SyncError) -> LocalFileLocation {
         let location = makeLocation()
         let temporary = folder.appending(path: location.path + ".partial")
         do {
             try make(temporary)
-            try Self.synchronize(temporary)
-            try FileManager.default.moveItem(at: temporary, to: folder.appending(path: location.path))
-            try Self.synchronize(folder)
+            try FileCalls.synchronize(temporary.path)
+            try FileCalls.move(temporary.path, to: folder.appending(path: location.path).path)
         } catch {
             try? FileManager.default.removeItem(at: temporary)
             throw SyncError(.fileManagerError)
@@ -130,10 +140,62 @@ package struct LibraryFiles: Sendable {
         return location
     }
 
-    private static func synchronize(_ url: URL) throws {
-        let handle = try FileHandle(forReadingFrom: url)
-        defer { try? handle.close() }
-        try handle.synchronize()
+    /// The locations of contents that were prepared for upload.
+    struct Prepared {
+        var locations: [LocalFileLocation] = []
+        /// The new files, with the places that they were taken from.
+        var made: [(location: LocalFileLocation, origin: URL?)] = []
+    }
+
+    /// Copies or moves contents into the folder, as far as necessary: all of them, or none. They are on disk when the
+    /// call returns.
+    func prepare(_ files: [(contents: UploadContents, attributes: SyncAttributes)]) throws(SyncError) -> Prepared {
+        var prepared = Prepared()
+        do throws(SyncError) {
+            for (contents, attributes) in files {
+                try SyncError.naming(attributes.fileUUID) { () throws(SyncError) in try prepare(contents, &prepared) }
+            }
+            guard !prepared.made.isEmpty else { return prepared }
+            do throws(POSIXError) { try FileCalls.synchronize(folder.path) } catch {
+                throw SyncError(.fileManagerError)
+            }
+            return prepared
+        } catch {
+            undo(prepared)
+            throw error
+        }
+    }
+
+    private func prepare(_ contents: UploadContents, _ prepared: inout Prepared) throws(SyncError) {
+        let location: LocalFileLocation
+        var origin: URL?
+        switch contents {
+        case .immutable(let file):
+            prepared.locations.append(file)
+            return
+        case .data(let data): location = try adoptUnlisted { try data.write(to: $0) }
+        case .copy(let file):
+            guard let source = url(of: file) else { throw SyncError(.fileManagerError) }
+            location = try adoptUnlisted { try FileManager.default.copyItem(at: source, to: $0) }
+        case .temporary(let file):
+            guard let source = url(of: file) else { throw SyncError(.fileManagerError) }
+            _ = try FileStamp(of: source)
+            location = try adoptUnlisted { try FileManager.default.moveItem(at: source, to: $0) }
+            origin = source
+        }
+        prepared.locations.append(location)
+        prepared.made.append((location, origin))
+    }
+
+    /// Removes what ``prepare(_:)`` has made; files that were moved return to their place.
+    func undo(_ prepared: Prepared) {
+        for (location, origin) in prepared.made.reversed() {
+            guard let origin, let moved = url(of: location) else {
+                remove(location)
+                continue
+            }
+            try? FileManager.default.moveItem(at: moved, to: origin)
+        }
     }
 
     /// Whether two files have the same bytes; false if one of them cannot be read.
@@ -147,7 +209,7 @@ package struct LibraryFiles: Sendable {
     /// Removes a file if it exists: the app may have moved it away.
     func remove(_ location: LocalFileLocation) {
         guard let url = url(of: location) else { return }
-        try? FileManager.default.removeItem(at: url)
+        try? FileCalls.remove(url.path)
     }
 
     /// Removes all files in the folder except those that a row references.
@@ -175,21 +237,22 @@ package struct LibraryFiles: Sendable {
 }
 
 /// Size and modification time of a file, which show whether it has changed.
-struct FileStamp: Equatable {
+package struct FileStamp: Equatable {
     /// In bytes.
-    let size: Int64
+    package let size: Int64
     /// Modification time, in seconds since 1970.
-    let modified: Double
+    package let modified: Double
 
     /// - Throws: `fileManagerError` if the file does not exist or cannot be read.
-    init(of file: URL) throws(SyncError) {
-        guard FileManager.default.isReadableFile(atPath: file.path),
-            let attributes = try? FileManager.default.attributesOfItem(atPath: file.path),
-            attributes[.type] as? FileAttributeType == .typeRegular,
-            let size = attributes[.size] as? NSNumber, let modified = attributes[.modificationDate] as? Date
-        else { throw SyncError(.fileManagerError) }
-        self.size = size.int64Value
-        self.modified = modified.timeIntervalSince1970
+    package init(of file: URL) throws(SyncError) {
+        guard let status = FileCalls.status(of: file.path) else { throw SyncError(.fileManagerError) }
+        (size, modified) = status
+    }
+
+    /// Whether a file is as it was recorded; an attribute that was not recorded may have any value. Times are equal
+    /// within the precision of `Date`.
+    package func matches(size: Int64?, modified: Double?) -> Bool {
+        (size ?? self.size) == self.size && abs((modified ?? self.modified) - self.modified) < 1e-6
     }
 }
 

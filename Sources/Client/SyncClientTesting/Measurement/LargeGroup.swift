@@ -32,8 +32,8 @@ public final class LargeGroup {
     private var costs: [Cost] = []
 
     /// Uploads `count` files on one device, downloads them on another, and continues from there.
-    /// - Returns: In this order, the costs of: queueing the uploads, sending them, their first download, a sync with
-    ///   nothing to do, one changed file, and a relaunch.
+    /// - Returns: In this order, the costs of: queueing the uploads one by one, and in one call, sending them, their
+    ///   first download, a sync with nothing to do, one changed file, and a relaunch.
     /// - Throws: Errors of the file system and the store.
     public static func measure(files count: Int) throws -> [Cost] {
         let measurement = try LargeGroup(count)
@@ -64,11 +64,14 @@ public final class LargeGroup {
         try sender.sync(nil)
         try receiver.sync(nil)
         let (group, files) = (group, files)
-        try measure("queue \(files.count) uploads", sender) { for file in files { try $0.upload(file, in: group) } }
+        let other = try client(of: server, "C")
+        try other.sync(nil)
+        try measure("queue \(files.count) uploads", other) { for file in files { try $0.upload([file], in: group) } }
+        try measure("the same in one call", sender) { try $0.upload(files, in: group) }
         try measure("send them", sender) { try $0.sync(group) }
         try measure("download them", receiver) { try $0.sync(group) }
         try measure("sync without a change", receiver) { try $0.sync(group) }
-        try sender.upload(files[files.count / 2], in: group)
+        try sender.upload([files[files.count / 2]], in: group)
         try sender.sync(group)
         try measure("sync of one changed file", receiver) { try $0.sync(group) }
         var relaunched: DirectClient?
@@ -133,11 +136,17 @@ final class DirectClient {
         try perform(engine.launch(at: now))
     }
 
-    /// Queues a file.
-    func upload(_ file: FileUUID, in group: SharingGroupUUID) throws {
-        let attributes = SyncAttributes(fileUUID: file, sharingGroupUUID: group, mimeType: MIMEType("text/plain"))
-        let source = UploadSource(location: LocalFileLocation(base: .documents, path: file.rawValue), isOwned: false)
-        try perform(try engine.upload(source, attributes, at: now))
+    /// Queues files.
+    func upload(_ files: [FileUUID], in group: SharingGroupUUID) throws {
+        let uploads = files.map { file in
+            (
+                source: UploadSource(
+                    location: LocalFileLocation(base: .documents, path: file.rawValue), isOwned: false),
+                attributes: SyncAttributes(
+                    fileUUID: file, sharingGroupUUID: group, mimeType: MIMEType("text/plain"))
+            )
+        }
+        try perform(try engine.upload(uploads, at: now))
     }
 
     /// Syncs a group, or the list of groups, to the end.

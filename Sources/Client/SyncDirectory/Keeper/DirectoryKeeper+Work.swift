@@ -50,6 +50,9 @@ extension DirectoryKeeper {
     /// Whether there are changes to pass to the library.
     package var hasWork: Bool { record.contains { !$0.pending.isEmpty } }
 
+    /// As ``accepted(_:)``, for several pieces of work, in one transaction.
+    package func accepted(_ works: [Work]) throws { try record.together { for work in works { try accepted(work) } } }
+
     /// Records that the library has durably accepted work.
     ///
     /// Contents that changed while the library copied them are not trusted: they are read and uploaded again.
@@ -85,18 +88,20 @@ extension DirectoryKeeper {
     package func committed(except waiting: Set<FileUUID> = []) throws {
         // Restores changes that were dropped for a delivery that did not arrive, perhaps because the server already had
         // them.
-        for file in record.files(where: { !$0.conflict.isEmpty && !waiting.contains($0.fileUUID) }) {
-            try update(file.fileUUID) { file in
-                if file.conflict.contains(.contents) { file.pending.insert(.contents) }
-                if file.conflict.contains(.path) { file.pending.insert(.path) }
-                file.conflict = []
+        try record.together {
+            for file in record.files(where: { !$0.conflict.isEmpty && !waiting.contains($0.fileUUID) }) {
+                try update(file.fileUUID) { file in
+                    if file.conflict.contains(.contents) { file.pending.insert(.contents) }
+                    if file.conflict.contains(.path) { file.pending.insert(.path) }
+                    file.conflict = []
+                }
             }
+            let announced = record.files {
+                $0.pending.isEmpty && $0.conflict.isEmpty && !$0.isAlias && $0.serverPath != $0.path
+                    && !waiting.contains($0.fileUUID)
+            }
+            for file in announced { try update(file.fileUUID) { $0.serverPath = $0.path.composed } }
         }
-        let announced = record.files {
-            $0.pending.isEmpty && $0.conflict.isEmpty && !$0.isAlias && $0.serverPath != $0.path
-                && !waiting.contains($0.fileUUID)
-        }
-        for file in announced { try update(file.fileUUID) { $0.serverPath = $0.path.composed } }
     }
 
     private func description(of file: RecordedFile) -> FileDescription {
@@ -159,10 +164,10 @@ extension DirectoryKeeper {
     /// Records the changes that the library has sent.
     /// - Parameter waiting: the files for which the library still has changes.
     /// - Returns: The changes that the library no longer has, and the server now has.
-    package func settleHandedOver(waiting: Set<FileUUID>) throws(RecordError) -> [HandedOver] {
+    package func settleHandedOver(waiting: Set<FileUUID>) throws -> [HandedOver] {
         let sent = record.handedOver.values.filter { !waiting.contains($0.fileUUID) }
             .sorted { $0.path.text < $1.path.text }
-        for row in sent { try record.removeHandedOver(row.fileUUID) }
+        try record.together { for row in sent { try record.removeHandedOver(row.fileUUID) } }
         return sent
     }
 

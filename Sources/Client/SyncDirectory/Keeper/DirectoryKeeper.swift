@@ -95,9 +95,11 @@ package final class DirectoryKeeper {
         let isHeld =
             !options.allowsDeletions
             && brake.holds(deleted.count, of: record.presentCount, at: options.now())
-        for change in changes.changes {
-            if case .deleted = change, isHeld { continue }
-            try note(change)
+        try record.together {
+            for change in changes.changes {
+                if case .deleted = change, isHeld { continue }
+                try note(change)
+            }
         }
         let isWorthWaiting = try note(changing: changes.changing)
         var look = Look(hasUnsettled: changes.hasHalfMoves || isWorthWaiting)

@@ -7,27 +7,41 @@ package import SyncProtocol
 package final class DirectoryRecord {
     private let store: RecordStore
     private let ignoresCase: Bool
-    private var files: [FileUUID: RecordedFile]
+    private var files: [FileUUID: RecordedFile] = [:]
     private var byPath: [PathKey: FileUUID] = [:]
     /// The number of recorded files below each folder.
     private var folders: [PathKey: Int] = [:]
     /// Files that were moved away and are still monitored, by name.
-    package private(set) var displaced: [String: DisplacedFile]
+    package private(set) var displaced: [String: DisplacedFile] = [:]
     /// Changes that the library has and the server does not have yet, by file.
-    package private(set) var handedOver: [FileUUID: HandedOver]
+    package private(set) var handedOver: [FileUUID: HandedOver] = [:]
     /// The files that are skipped because another file has the same path in another spelling, keyed by their bytes.
-    private var twins: [[UInt8]: (path: RelativePath, signature: FileSignature)]
+    private var twins: [[UInt8]: (path: RelativePath, signature: FileSignature)] = [:]
 
     /// Loads the stored record.
     /// - Parameter ignoresCase: whether names that differ only in letter case are the same name.
     package init(_ store: RecordStore, ignoresCase: Bool) throws(RecordError) {
         self.store = store
         self.ignoresCase = ignoresCase
+        try load()
+    }
+
+    private func load() throws(RecordError) {
         files = Dictionary(uniqueKeysWithValues: try store.files().map { ($0.fileUUID, $0) })
         displaced = Dictionary(uniqueKeysWithValues: try store.displaced().map { ($0.name, $0) })
         handedOver = Dictionary(uniqueKeysWithValues: try store.handedOver().map { ($0.fileUUID, $0) })
         twins = Dictionary(uniqueKeysWithValues: try store.twins().map { (Array($0.path.text.utf8), $0) })
+        (byPath, folders) = ([:], [:])
         for file in files.values { index(file) }
+    }
+
+    /// Makes the changes that `body` makes one transaction, which is much faster than one for each: all of them are
+    /// recorded, or none. `body` must only change the record, and read no settings.
+    package func together<Value>(_ body: () throws -> Value) throws -> Value {
+        do { return try store.together(body) } catch {
+            try load()
+            throw error
+        }
     }
 
     /// The files that meet a condition, in an order that is stable across launches.

@@ -239,9 +239,17 @@ package final class RecordStore: Sendable {
         return value
     }
 
+    /// Makes all changes of `body` one transaction, on the calling thread.
+    func together<Value>(_ body: () throws -> Value) throws -> Value {
+        try queue.write { _ in try body() }
+    }
+
+    /// A statement of its own, or a part of ``together(_:)``.
     private func write(_ sql: String, _ arguments: [(any DatabaseValueConvertible)?]) throws(RecordError) {
         try Self.translating {
-            try queue.write { try $0.execute(sql: sql, arguments: StatementArguments(arguments)) }
+            try queue.unsafeReentrantWrite {
+                try $0.cachedStatement(sql: sql).execute(arguments: StatementArguments(arguments))
+            }
         }
     }
 

@@ -112,10 +112,10 @@ extension SyncStateMachine {
     /// The batch of an item; nil if its queue waits for a commit.
     func batch(of item: UploadItem, in queue: UploadQueue) -> UploadBatch? {
         guard let batchUUID = queue.batchUUID else { return nil }
-        let items = state.items(in: queue.id)
+        let isFirst = item.id == state.items.first(at: .queue(queue.id))?.id
         return UploadBatch(
-            batchUUID: batchUUID, batchCount: Int32(items.count),
-            pushNotificationMessage: item.id == items.first?.id ? queue.pushNotificationMessage : nil)
+            batchUUID: batchUUID, batchCount: Int32(state.items.count(at: .queue(queue.id))),
+            pushNotificationMessage: isFirst ? queue.pushNotificationMessage : nil)
     }
 
     /// Turns a queue into a batch before it is sent, if possible.

@@ -55,7 +55,8 @@ extension ServerConnection {
     ) async throws(ServerConnectionError) -> Outcome<Request.Done>? {
         let group = upload.request.sharingGroupUUID
         guard executor.sendsParts, extensions == .present, !pieces.isAbsent, !pieces.wholeFilesOnly.contains(group),
-            let lengthBytes = Self.length(of: upload.file), lengthBytes >= smallestFileBytes(in: group)
+            let lengthBytes = FileCalls.status(of: upload.file.path)?.size,
+            lengthBytes >= smallestFileBytes(in: group)
         else { return nil }
         var beginnings = 0
         while true {
@@ -85,11 +86,6 @@ extension ServerConnection {
                 guard error.endsUpload, beginnings < configuration.retryPolicy.maximumAttempts else { throw error }
             }
         }
-    }
-
-    private static func length(of file: URL) -> Int64? {
-        let size = try? FileManager.default.attributesOfItem(atPath: file.path)[.size] as? NSNumber
-        return size?.int64Value
     }
 
     /// Finds the upload that an earlier call has begun, or begins it.

@@ -289,7 +289,7 @@
         }
 
         func append(_ bytes: [UInt8]) throws(TransportFailure) {
-            do { try partial.append(Data(bytes)) } catch { throw TransportFailure(storing: error) }
+            do { try partial.append(unsafe bytes.span.bytes) } catch { throw TransportFailure(storing: error) }
         }
 
         /// Ends an attempt; the received bytes are kept as long as the partial download is.

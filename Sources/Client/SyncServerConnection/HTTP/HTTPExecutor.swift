@@ -219,10 +219,12 @@ extension TransportFailure {
 extension FileManager {
     /// Moves a file to its destination and returns its length; an existing file is replaced.
     func replace(_ destination: URL, with file: URL) throws -> Int64 {
-        try? removeItem(at: destination)
-        try moveItem(at: file, to: destination)
-        let size = try attributesOfItem(atPath: destination.path)[.size] as? NSNumber
-        return size?.int64Value ?? 0
+        do { try FileCalls.move(file.path, to: destination.path) } catch {
+            // Between file systems it is copied.
+            try? removeItem(at: destination)
+            try moveItem(at: file, to: destination)
+        }
+        return FileCalls.status(of: destination.path)?.size ?? 0
     }
 }
 

@@ -3,6 +3,16 @@ public import HTTPTypes
 import SyncProtocol
 import Synchronization
 
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Android)
+    import Android
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
 /// The received bytes of a file, across several attempts to download it (RFC 9110, sections 13.1.5 and 14).
 ///
 /// An executor that supports it writes the body to ``file`` while it arrives, and leaves it there if the connection is
@@ -17,7 +27,10 @@ public final class PartialDownload: Sendable {
         /// The entity tag of the bytes; nil if they cannot be resumed.
         var tag: String?
         var receivedBytes: Int64 = 0
-        var handle: FileHandle?
+        /// Not nil during an attempt.
+        var open: OpenFile?
+        /// Whether the file exists under its name.
+        var isOnDisk = false
     }
 
     private let state = Mutex(State())
@@ -51,9 +64,7 @@ public final class PartialDownload: Sendable {
         try state.withLock { state in
             switch response.status.code {
             case 200:
-                try? state.handle?.close()
-                state = State()
-                try Data().write(to: file)
+                state = State(isOnDisk: state.isOnDisk)
                 state.whole = response
                 state.tag = Self.tag(of: response)
             case 206:
@@ -64,40 +75,43 @@ public final class PartialDownload: Sendable {
             default:
                 return false
             }
-            let handle = try FileHandle(forWritingTo: file)
-            try handle.truncate(atOffset: UInt64(state.receivedBytes))
-            state.handle = handle
+            let open = try OpenFile(file.path, O_WRONLY | O_CREAT)
+            state.isOnDisk = true
+            try open.truncate(to: state.receivedBytes)
+            state.open = open
             return true
         }
     }
 
     /// Stores the next bytes.
-    public func append(_ bytes: Data) throws {
-        try state.withLock { state in
-            guard let handle = state.handle else { throw TransportFailure(.malformed) }
-            try handle.write(contentsOf: bytes)
-            state.receivedBytes += Int64(bytes.count)
-        }
+    public func append(_ bytes: Data) throws { try append(bytes.bytes) }
+
+    func append(_ bytes: RawSpan) throws {
+        // The closure cannot capture a span.
+        let (open, position) = state.withLock { ($0.open, $0.receivedBytes) }
+        guard let open else { throw TransportFailure(.malformed) }
+        try open.write(bytes, at: position)
+        state.withLock { $0.receivedBytes = position + Int64(bytes.byteCount) }
     }
 
     /// Ends an attempt; the received bytes are kept.
-    public func end() {
+    public func end() { state.withLock { $0.open = nil } }
+
+    /// Call when the file is complete and has been moved away: another attempt starts from the beginning.
+    public func complete() {
         state.withLock { state in
-            try? state.handle?.close()
-            state.handle = nil
+            state.tag = nil
+            state.isOnDisk = false
         }
     }
 
-    /// Call when the file is complete and has been moved away: another attempt starts from the beginning.
-    public func complete() { state.withLock { $0.tag = nil } }
-
     /// Deletes the received bytes: the next attempt starts from the beginning.
     public func discard() {
-        state.withLock { state in
-            try? state.handle?.close()
-            state = State()
+        let isOnDisk = state.withLock { state in
+            defer { state = State() }
+            return state.isOnDisk
         }
-        try? FileManager.default.removeItem(at: file)
+        if isOnDisk { try? FileCalls.remove(file.path) }
     }
 
     /// The reply to the download as if it had arrived in one piece: with the status and headers of the first reply.

@@ -85,8 +85,7 @@ struct SyncCommand: AsyncParsableCommand {
                 report.add(round)
                 if !options.json, !place.quiet { report.tell(round) }
                 guard round.hasMore else { break }
-                // Gives files that were just written time to settle.
-                try await Task.sleep(for: .milliseconds(150))
+                if round.shouldPause { try await Task.sleep(for: .milliseconds(150)) }
             }
         }
         Output.write(

@@ -179,7 +179,7 @@ struct SwitchAccount: AsyncParsableCommand {
         for _ in 0..<SyncCommand.maximumRounds {
             let round = try await directory.synchronizer.perform()
             guard round.hasMore else { break }
-            try await Task.sleep(for: .milliseconds(150))
+            if round.shouldPause { try await Task.sleep(for: .milliseconds(150)) }
         }
         let progress = server.accountSwitch
         var result = AccountSwitchResult(state: .finished)

@@ -38,6 +38,8 @@ actor DirectorySynchronizer: SyncServerDelegate {
         var heldDeletions: [String] = []
         /// Whether another round has work to do immediately.
         var hasMore = false
+        /// Whether the next round should wait a moment, for files that were just written to settle.
+        var shouldPause = false
     }
 
     /// A change to a file.
@@ -61,7 +63,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
     }
 
     /// Maximum number of files queued for one commit.
-    private static let filesOfCommit = 100
+    private static let filesOfCommit = 500
 
     private let keeper: DirectoryKeeper
     let group: SharingGroupUUID
@@ -147,8 +149,8 @@ actor DirectorySynchronizer: SyncServerDelegate {
         for file in wanted { try? server.requestDownload(forFileUUID: file) }
         try keeper.lookAfterDisplaced()
         round.conflicts = keeper.takeConflicts()
-        round.hasMore =
-            look.hasUnsettled || !wanted.isEmpty || !round.conflicts.isEmpty || (handedOver > 0 && keeper.hasWork)
+        round.shouldPause = look.hasUnsettled || !wanted.isEmpty || !round.conflicts.isEmpty
+        round.hasMore = round.shouldPause || (handedOver > 0 && keeper.hasWork)
     }
 
     /// Retries changes that the server rejected before and may accept now, unless they have been replaced or deleted
@@ -232,9 +234,31 @@ actor DirectorySynchronizer: SyncServerDelegate {
             throw SyncError(.notAMember, sharingGroupUUID: group)
         }
         guard group.permission >= .write else { return 0 }
+        let work = try keeper.work(limit: Self.filesOfCommit)
+        if let count = try handOverTogether(work, to: server) { return count }
         var count = 0
-        for work in try keeper.work(limit: Self.filesOfCommit) where try handOver(work, to: server) { count += 1 }
+        for work in work where try handOver(work, to: server) { count += 1 }
         return count
+    }
+
+    /// Queues uploads of files, if there are no other changes.
+    /// - Returns: Their number; nil if they must be queued one by one, since one is not accepted.
+    private func handOverTogether(_ work: [DirectoryKeeper.Work], to server: SyncServer) throws -> Int? {
+        var files: [(localFile: LocalFileLocation, attributes: SyncAttributes)] = []
+        for work in work {
+            guard case .upload(let file, let text) = work else { return nil }
+            var attributes = SyncAttributes(
+                fileUUID: file.fileUUID, sharingGroupUUID: group, mimeType: file.mimeType)
+            attributes.appMetaData = text
+            let path = keeper.root.absolutePath(file.path)
+            files.append((LocalFileLocation(base: .absolute, path: path), attributes))
+        }
+        do throws(SyncError) { try server.uploadCopy(files) } catch {
+            guard error.fileUUID != nil else { throw error }
+            return nil
+        }
+        try keeper.accepted(work)
+        return work.count
     }
 
     private func handOver(_ work: DirectoryKeeper.Work, to server: SyncServer) throws -> Bool {
