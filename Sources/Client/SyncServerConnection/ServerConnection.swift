@@ -119,6 +119,7 @@ public actor ServerConnection {
                     try await replace(credentials, from: refreshCount, endpoint: call.endpoint)
                 }
             case .retry(let delay):
+                if call.endpoint.movesFile { configuration.observer(.transferRepeated) }
                 do { try await environment.sleep(delay) } catch {
                     throw ServerConnectionError(.cancelled, endpoint: call.endpoint, isRetryable: true)
                 }
@@ -384,6 +385,12 @@ extension EndpointName {
         case .getUploadOffset, .appendToUpload, .abandonUpload: "Upload"
         default: rawValue
         }
+    }
+
+    /// Whether its requests carry the bytes of files.
+    fileprivate var movesFile: Bool {
+        self == .uploadFile || self == .downloadFile || self == .appendToUpload || self == .reuploadFile
+            || self == .uploadSmallFiles
     }
 
     /// Whether a success means that the server accepted the credentials for a sign-in.

@@ -100,4 +100,7 @@ public enum ConnectionEvent: Sendable, Hashable {
     case minimumIOSClientAppVersion(ServerVersion)
     /// It is now known whether the server has extensions.
     case extensions(ServerExtensions)
+    /// A transfer of a file has failed, for example because the server is busy (429), and will be repeated: fewer
+    /// concurrent transfers may help.
+    case transferRepeated
 }

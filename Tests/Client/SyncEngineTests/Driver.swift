@@ -67,7 +67,8 @@ struct Driver {
     }
 
     static func file(_ number: Int) -> FileUUID {
-        FileUUID("44444444-0000-4000-8000-0000000000" + (number < 10 ? "0" : "") + String(number))!
+        let digits = String(number)
+        return FileUUID("44444444-0000-4000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits)!
     }
 
     static func fileGroup(_ number: Int) -> FileGroupUUID {

@@ -46,6 +46,21 @@ struct RetryTests {
         #expect(bench.recorder.pauses == [.seconds(17)])
     }
 
+    @Test("A repeated transfer of a file is reported; other repeated requests are not")
+    func repeatedTransfer() async {
+        let busy = Result<HTTPReply, TransportFailure>.success(.error(429, "too_many_transfers", retryable: true))
+        let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        let bench = Bench(busy, busy, .success(.error(409, "permission_too_low")))
+        _ = await failure { () throws(ServerConnectionError) in
+            try await bench.connection.downloadFile(Sample.download, to: file)
+        }
+        #expect(bench.recorder.events.filter { $0 == .transferRepeated }.count == 2)
+
+        let other = Bench(busy, .success(.reply(200, #"{"uploads":[]}"#)))
+        _ = try? await other.connection.uploads(in: Sample.group)
+        #expect(other.requestCount == 2 && !other.recorder.events.contains(.transferRepeated))
+    }
+
     @Test("An excessive delay is left to the caller")
     func longRetryAfter() async {
         let bench = Bench(.success(.error(429, "quota_group_rate", retryable: true, headers: ["Retry-After": "1800"])))

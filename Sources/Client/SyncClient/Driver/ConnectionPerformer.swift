@@ -302,10 +302,11 @@ actor ConnectionPerformer: RequestPerformer {
         return Self.reply(
             try await connection.downloadFile(request, to: file, label: label.text, progress: progress)
         ) {
-            .fileDownloaded(
-                .init(
-                    location: location, appMetaData: $0.appMetaData, cloudStorageType: $0.cloudStorageType,
-                    contentsChanged: $0.contentsChanged))
+            var arrived = ServerReply.FileDownload(
+                location: location, appMetaData: $0.appMetaData, cloudStorageType: $0.cloudStorageType,
+                contentsChanged: $0.contentsChanged)
+            arrived.bytes = $0.length
+            return .fileDownloaded(arrived)
         }
     }
 

@@ -67,6 +67,7 @@ extension SyncDriver {
         case .extensions(let extensions): use(extensions)
         case .refreshingCredentials: events.send(.refreshingCredentials)
         case .minimumIOSClientAppVersion(let version): events.send(.minimumIOSClientVersion(version))
+        case .transferRepeated: state.withLock { $0.machine.slowDown() }
         // For these, the engine ends the sync with an error.
         case .signInRequired, .serverUnavailable: break
         }

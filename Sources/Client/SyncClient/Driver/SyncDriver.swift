@@ -221,7 +221,11 @@ final class SyncDriver: Sendable {
             state.suspension?.events.append(event)
             return
         }
-        try? change(&state) { machine throws(SyncError) in ((), machine.handle(event, at: now)) }
+        let date = environment.now()
+        try? change(&state) { machine throws(SyncError) in
+            let clock = Duration.seconds(date.timeIntervalSince1970)
+            return ((), machine.handle(event, at: WireDate(date), clock: clock))
+        }
     }
 
     /// Adopts what another process has written to the store.

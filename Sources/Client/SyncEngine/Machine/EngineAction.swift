@@ -4,6 +4,9 @@ package import SyncProtocol
 package struct EngineToken: Sendable, Hashable, Comparable {
     let rawValue: Int
 
+    /// Creates the token with a number, which must be unique.
+    package init(rawValue: Int) { self.rawValue = rawValue }
+
     /// Whether one token was issued before another.
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }

@@ -160,6 +160,8 @@ package enum ServerReply: Sendable {
         package let cloudStorageType: CloudStorageType
         /// Whether the contents were changed in the cloud directly, without the server.
         package let contentsChanged: Bool
+        /// The size in bytes; 0 if unknown.
+        package var bytes: Int64 = 0
 
         /// Creates a download.
         package init(

@@ -23,7 +23,7 @@ extension SyncStateMachine {
 
     /// Downloads items of as few groups as possible, and never gets many groups ahead of the app's acceptance.
     private mutating func startDownloads() {
-        while mayTransfer, let group = groupToDownload() {
+        while mayDownload, let group = groupToDownload() {
             guard let item = state.downloads.first(at: .waiting(group.id)) else {
                 completeDownloads(of: group.id)
                 continue

@@ -17,6 +17,11 @@ extension SyncStateMachine {
     private static let numberWorthAsking = 8
     /// A request stays below this size, in bytes: what a lost connection costs, and what the client keeps in memory.
     private static let maximumRequestBytes: Int64 = 4 << 20
+    /// The maximum number of concurrent requests with several files: the server uploads eight files of each at the same
+    /// time, and permits a user 32 transfers (ADR 32). It also bounds what the client keeps in memory.
+    private static let maximumRequests = 4
+    /// Fewer files are not worth a request of their own, if more are waiting.
+    private static let fewestFiles = 32
     /// An upper bound for the parameters of a file without texts, in bytes.
     private static let parameterBytes = 1_000
     /// Longer texts are sent with their file by itself.
@@ -58,15 +63,30 @@ extension SyncStateMachine {
         return size <= bytes && (item.appMetaData?.utf8.count ?? 0) <= Self.maximumTextBytes
     }
 
+    /// The maximum number of files in each request that starts now: concurrent requests share the waiting files, so that
+    /// all of them end at about the same time.
+    func shareOfRequest(in queue: RowID<UploadQueue>) -> Int {
+        let transfers = min(uploadPace.allowed, Self.maximumRequests)
+        return max(Self.fewestFiles, (state.items.count(at: .waiting(queue)) + transfers - 1) / transfers)
+    }
+
+    /// Whether one more request with several files may start.
+    var mayUploadTogether: Bool {
+        let requests = run?.transfers.values.count { if case .uploads = $0 { true } else { false } } ?? 0
+        return mayUpload && requests < Self.maximumRequests
+    }
+
     /// The waiting items from this one on that one request may contain; the item itself if it is sent by itself.
-    func itemsSentTogether(from first: UploadItem, in queue: RowID<UploadQueue>) -> [UploadItem] {
+    /// - Parameter share: The maximum number of files.
+    func itemsSentTogether(from first: UploadItem, in queue: RowID<UploadQueue>, atMost share: Int) -> [UploadItem] {
         guard case .limits(let limits) = configuration.smallFiles, run?.refusals.isEmpty == true else { return [first] }
+        let maximumFiles = min(limits.maximumFiles, share)
         let message = state.queues[queue]?.pushNotificationMessage?.utf8.count ?? 0
         var listBytes = message * 3
         var bodyBytes: Int64 = 0
         var items: [UploadItem] = []
         var next: UploadItem? = first
-        while let item = next, items.count < limits.maximumFiles, isSmall(item, atMost: limits.maximumFileBytes) {
+        while let item = next, items.count < maximumFiles, isSmall(item, atMost: limits.maximumFileBytes) {
             // A byte of a text has at most eight characters, if it is escaped in JSON and the escape in the query.
             listBytes += Self.parameterBytes + (item.appMetaData?.utf8.count ?? 0) * 8
             bodyBytes += item.fileSize ?? 0

@@ -260,7 +260,7 @@ extension SyncStateMachine {
 
     private mutating func continueReuploads() {
         if endsTransfers() { return }
-        while mayTransfer, account?.isPaused != true, let item = nextReupload() {
+        while mayUpload, account?.isPaused != true, let item = nextReupload() {
             guard let entry = state.directory[item.fileUUID] else {
                 state.reuploads[item.key] = nil
                 continue

@@ -31,10 +31,40 @@ enum AfterTransfers: Sendable {
 // Several concurrent uploads or downloads. Even when no more are started, those in progress must complete: an abandoned
 // request could still take effect later.
 extension SyncStateMachine {
-    /// Whether one more transfer may start.
-    var mayTransfer: Bool {
+    /// Whether one more upload may start.
+    var mayUpload: Bool { mayTransfer(uploadPace) }
+
+    /// Whether one more download may start.
+    var mayDownload: Bool { mayTransfer(downloadPace) }
+
+    private func mayTransfer(_ pace: TransferPace) -> Bool {
         guard let run, run.afterTransfers == nil, !isStopping else { return false }
-        return run.transfers.count < configuration.maximumTransfers
+        return run.transfers.count < pace.allowed
+    }
+
+    /// Reduces the number of concurrent transfers, because the server is busy, or a request is repeated after a
+    /// failure.
+    package mutating func slowDown() {
+        uploadPace.slowDown()
+        downloadPace.slowDown()
+    }
+
+    /// Records the end of a transfer for the number of concurrent ones.
+    mutating func measure(_ reply: ServerReply, to token: EngineToken, _ transfer: Transfer, at clock: Duration) {
+        let items: [RowID<UploadItem>] =
+            switch transfer {
+            case .upload(let item, _): [item]
+            case .uploads(let items, _): items
+            case .download, .reupload: []
+            }
+        var outcome = reply.outcome(ofUploading: items.map { state.items[$0]?.fileSize ?? 0 })
+        // Perhaps it was cancelled.
+        if outcome == .congested, run?.afterTransfers != nil || isStopping { outcome = .failed }
+        if case .download = transfer {
+            downloadPace.end(token, outcome, at: clock)
+        } else {
+            uploadPace.end(token, outcome, at: clock)
+        }
     }
 
     /// Whether nothing is being transferred.
@@ -50,6 +80,14 @@ extension SyncStateMachine {
 
     mutating func transfer(_ transfer: Transfer, _ request: ServerRequest) {
         let token = makeToken()
+        // Others, if any, belong to an earlier sync that was abandoned.
+        if case .download = transfer {
+            if isLineFree { downloadPace.forgetRunning() }
+            downloadPace.begin(token)
+        } else {
+            if isLineFree { uploadPace.forgetRunning() }
+            uploadPace.begin(token)
+        }
         run?.transfers[token] = transfer
         actions.append(.send(token, request))
     }
@@ -165,5 +203,26 @@ extension SyncStateMachine {
         // An active sync detects that by itself.
         if let committedVersion, queue.batchUUID != nil, !isSyncing { completeBatch(queue.id, committedVersion) }
         return takeActions()
+    }
+}
+
+extension ServerReply {
+    /// What the reply to a transfer shows about the number of concurrent ones.
+    /// - Parameter sizes: The sizes in bytes of the files of an upload.
+    fileprivate func outcome(ofUploading sizes: [Int64]) -> TransferPace.Outcome {
+        switch self {
+        case .fileStaged, .batchCommitted, .done: .moved(bytes: sizes.reduce(0, +))
+        case .several(let replies):
+            // Refusals of single files say nothing about the request.
+            replies.allSatisfy { $0.outcome(ofUploading: []) == .congested }
+                ? .congested : .moved(bytes: sizes.reduce(0, +), files: sizes.count)
+        case .fileDownloaded(let file): .moved(bytes: file.bytes)
+        case .appMetaDataDownloaded(let text): .moved(bytes: Int64(text.utf8.count))
+        case .reuploaded(.stored(let bytes)): .moved(bytes: bytes)
+        case .failed(.unreachable), .failed(.serverDown), .failed(.refused(408, _, _)), .failed(.refused(429, _, _)),
+            .failed(.refused(500..., _, _)):
+            .congested
+        default: .failed
+        }
     }
 }

@@ -143,11 +143,13 @@ extension SyncStateMachine {
             return
         }
         if asksForSmallFiles(of: queue) { return }
+        let share = shareOfRequest(in: queue)
         var last: RowID<UploadItem>?
-        while mayTransfer, let item = state.items.first(at: .waiting(queue), after: last) {
+        while mayUpload, let item = state.items.first(at: .waiting(queue), after: last) {
             last = item.id
             if waitsForRefusedStorage(item) { continue }
-            let together = itemsSentTogether(from: item, in: queue)
+            let together = itemsSentTogether(from: item, in: queue, atMost: share)
+            if together.count > 1, !mayUploadTogether { break }
             last = together.last?.id
             if together.count == 1 { stage(item) } else { stageTogether(together) }
         }

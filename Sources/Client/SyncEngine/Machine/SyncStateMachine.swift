@@ -18,7 +18,7 @@ package struct SyncStateMachine: Sendable {
         package var reuploadsForOthers = false
         /// The server's capabilities.
         package var capabilities: ServerCapabilities
-        /// The maximum number of concurrent uploads, or downloads.
+        /// The maximum number of concurrent uploads, or downloads; see ``TransferPace``.
         package var maximumTransfers: Int
         /// The maximum total size in bytes of the files of a queue that is sent as a batch; nil disables batches.
         package var maximumBatchBytes: Int64?
@@ -76,12 +76,17 @@ package struct SyncStateMachine: Sendable {
     package internal(set) var blockingError: SyncError?
     var actions: [EngineAction] = []
     var now = WireDate(secondsSince1970: 0)
+    /// The numbers of concurrent transfers; kept between syncs.
+    package internal(set) var uploadPace: TransferPace
+    package internal(set) var downloadPace: TransferPace
     private var lastToken = 0
 
     /// Creates an engine with the stored state; ``launch(at:)`` must be called next.
     package init(state: ClientState, configuration: Configuration) {
         self.state = state
         self.configuration = configuration
+        uploadPace = TransferPace(maximum: configuration.maximumTransfers)
+        downloadPace = uploadPace
     }
 
     /// Skips the tokens that another engine has issued, so that replies to the other engine's requests are ignored.
@@ -98,11 +103,15 @@ package struct SyncStateMachine: Sendable {
     }
 
     /// Handles an event.
-    package mutating func handle(_ event: EngineEvent, at now: WireDate) -> [EngineAction] {
+    /// - Parameter clock: The time since any moment in the past, for measurements of transfers.
+    package mutating func handle(
+        _ event: EngineEvent, at now: WireDate, clock: Duration = .zero
+    ) -> [EngineAction] {
         self.now = now
         switch event {
         case .reply(let token, let reply):
             if let transfer = run?.transfers.removeValue(forKey: token) {
+                measure(reply, to: token, transfer, at: clock)
                 receive(reply, of: transfer)
             } else if run?.token == token {
                 receive(reply)

@@ -48,8 +48,9 @@ struct DirectoryOptions: ParsableArguments {
 
 /// The options of commands that transfer files.
 struct TransferOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The number of files sent, or fetched, at the same time.", valueName: "number"))
-    var transfers = 4
+    @Option(
+        help: ArgumentHelp("The maximum number of files sent, or fetched, at the same time.", valueName: "number"))
+    var transfers = 24
 
     func validate() throws {
         guard (1...32).contains(transfers) else { throw ValidationError("--transfers must be from 1 to 32.") }
