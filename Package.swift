@@ -180,7 +180,7 @@ let package = Package(
         tests("System", "OpenSSLCryptoTests", ["OpenSSLCrypto", "Posix", "TestSupport"]),
         tests("System", "ExpatTests", ["Expat"]),
         tests("System", "GzipTests", ["Gzip", "TestSupport"]),
-        tests("Protocol", "SyncProtocolTests", ["SyncProtocol"]),
+        tests("Protocol", "SyncProtocolTests", ["Gzip", "OpenSSLCrypto", "SyncProtocol"]),
         tests("Protocol", "StorageHashesTests", ["OpenSSLCrypto", "StorageHashes", "TestSupport"]),
         tests("Server", "UntrustedInputTests", ["UntrustedInput"]),
         tests("Server", "HTTPTransportTests", ["Curl", "Posix", "HTTPTransport", "TestSupport", httpTypes]),
