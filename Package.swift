@@ -145,7 +145,7 @@ let package = Package(
         module("Client", "SyncClient", ["SyncProtocol", "SyncEngine", "SyncServerConnection", "SyncStore", logging]),
         module("Client", "SyncClientTesting", ["SyncProtocol", "SyncClient", "SyncEngine", "SyncStore"]),
         module("Client", "SyncErrorSentences", ["SyncAccounts", "SyncClient"]),
-        module("Client", "SyncDirectory", ["StorageHashes", "SyncProtocol", grdb]),
+        module("Client", "SyncDirectory", ["StorageHashes", "SyncProtocol", grdb, on([.linux], "Gzip")]),
 
         // Sandbox: emulated providers for development and tests, never linked into the server.
         module("Sandbox", "Sandbox", ["Expat", "OpenSSLCrypto", "Posix", "StorageHashes"]),

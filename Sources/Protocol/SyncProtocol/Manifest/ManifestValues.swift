@@ -32,6 +32,14 @@ public enum GroupManifest {
         salt + Array("\(accountType.rawValue)\n\(accountID)".utf8)
     }
 
+    /// A public key as servers publish it and people type it: base64url without padding (RFC 4648, section 5).
+    public static func text(ofPublicKey key: [UInt8]) -> String { Base64URL.text(of: key) }
+
+    /// The 32 bytes of a public key; nil if the text is none.
+    public static func publicKey(_ text: String) -> [UInt8]? {
+        Base64URL.bytes(of: text).flatMap { $0.count == 32 ? $0 : nil }
+    }
+
     /// The number of bytes in ``ManifestMember/identity``.
     public static let identityBytes = 16
 }
