@@ -204,7 +204,7 @@ let package = Package(
         tests(
             "Server", "SyncServiceTests",
             [
-                "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "JSONWebTokens", "Providers",
+                "Gzip", "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "JSONWebTokens", "Providers",
                 "Store", "SyncService", "Vault", "TestSupport", httpTypes, logging,
             ]),
         tests("Server", "MetricsTests", ["Posix", "SyncProtocol", "HTTPTransport", "Metrics", "Providers"]),
@@ -256,7 +256,7 @@ let package = Package(
             ["SyncProtocol", "SyncClient", "SyncClientTesting", "SyncEngine", logging]),
         tests(
             "Client", "SyncErrorSentencesTests", ["SyncAccounts", "SyncClient", "SyncErrorSentences"]),
-        tests("Client", "SyncDirectoryTests", ["SyncProtocol", "SyncDirectory"]),
+        tests("Client", "SyncDirectoryTests", ["Gzip", "OpenSSLCrypto", "SyncProtocol", "SyncDirectory"]),
         tests("Sandbox", "SandboxTests", ["OpenSSLCrypto", "Posix", "Sandbox", "StorageHashes"]),
         tests(
             "Programs", "SyncdTests", ["MariaDB", "Posix", "SyncProtocol", "Store", "syncd", "TestSupport", logging]),

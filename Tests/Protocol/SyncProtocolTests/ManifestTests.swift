@@ -76,11 +76,13 @@ struct ManifestTests {
             let group = FileGroupUUID(UUID.random(&random).uuidString)!
             let device = devices.randomElement(using: &random)!
             for isPicture in [true, false] {
-                let size = isPicture ? Int64.random(in: 1_000_000..<6_000_000, using: &random) : .random(in: 300..<3_000)
+                let size =
+                    isPicture ? Int64.random(in: 1_000_000..<6_000_000, using: &random) : .random(in: 300..<3_000)
                 files.append(
                     ManifestFile(
                         fileUUID: FileUUID(UUID.random(&random).uuidString)!, fileGroupUUID: group, owner: owner,
-                        deviceUUID: device, fileVersion: FileVersion(isPicture ? 0 : .random(in: 0..<4, using: &random)),
+                        deviceUUID: device,
+                        fileVersion: FileVersion(isPicture ? 0 : .random(in: 0..<4, using: &random)),
                         mimeType: isPicture ? .jpeg : .text, createdAt: WireDate(secondsSince1970: time),
                         updatedAt: WireDate(secondsSince1970: time), sizeBytes: size,
                         appMetaData: isPicture
@@ -104,7 +106,8 @@ struct ManifestTests {
                 owner: .init(
                     userID: UserID(.random(in: 1...3, using: &random)),
                     storageType: CloudStorageType.allCases.randomElement(using: &random)!),
-                deviceUUID: DeviceUUID(random.uuid())!, fileVersion: FileVersion(.random(in: 0...(.max), using: &random)),
+                deviceUUID: DeviceUUID(random.uuid())!,
+                fileVersion: FileVersion(.random(in: 0...(.max), using: &random)),
                 mimeType: [.jpeg, .text, MIMEType("unknown")!].randomElement(using: &random)!,
                 createdAt: WireDate(secondsSince1970: .random(in: -1 << 40...1 << 40, using: &random)),
                 updatedAt: WireDate(secondsSince1970: .random(in: -1 << 40...1 << 40, using: &random)),
@@ -126,10 +129,12 @@ struct ManifestTests {
         [
             ManifestMember(
                 userID: UserID(5), identity: [UInt8](repeating: 1, count: 16),
-                account: .init(type: .webDAV, id: "https://cloud.example/ada"), name: "Ada \u{2028}", permission: .admin,
+                account: .init(type: .webDAV, id: "https://cloud.example/ada"), name: "Ada \u{2028}",
+                permission: .admin,
                 isOwning: true, owningUserID: nil, joinedAt: WireDate(secondsSince1970: 1)),
             ManifestMember(
-                userID: UserID(6), identity: [UInt8](repeating: 2, count: 16), account: nil, name: "", permission: .read,
+                userID: UserID(6), identity: [UInt8](repeating: 2, count: 16), account: nil, name: "",
+                permission: .read,
                 isOwning: false, owningUserID: UserID(5), joinedAt: WireDate(secondsSince1970: 2)),
         ]
     }
@@ -172,7 +177,8 @@ struct ManifestTests {
         lines.insert(#"{"weather":{"rain":[1,"x",{"a":null}],"text":{"b":[[]]}}}"#, at: 1)
         lines.insert(#"{"poem":"Once"}"#, at: 2)
         for index in lines.indices where index != 1 && index != 2 {
-            lines[index].insert(contentsOf: #""x1":[true,[1],{"y":2}],"x2":1.5,"x3":null,"#, at: lines[index].secondBrace)
+            lines[index].insert(
+                contentsOf: #""x1":[true,[1],{"y":2}],"x2":1.5,"x3":null,"#, at: lines[index].secondBrace)
         }
         var text = lines.flatMap { (line: String) -> [UInt8] in Array(line.utf8) + [0x0A] }
         let message = GroupManifest.signedMessage(sha256: IncrementalDigest.digest(of: text, .sha256))
@@ -235,12 +241,14 @@ struct ManifestTests {
             #""count":1,"fileUUIDs":"AAAAAAAAAAAAAAAAAAAAAA","fileUUIDCases":[2]"#,
             #""count":1,"fileUUIDTexts":["../../x"],"fileUUIDCases":[2]"#,
         ]
-        let owner = #","newOwners":[{"userID":1,"storage":"Google"}],"newDevices":["\#(UUID().uuidString)"],"newTypes":["a"]"#
+        let owner =
+            #","newOwners":[{"userID":1,"storage":"Google"}],"newDevices":["\#(UUID().uuidString)"],"newTypes":["a"]"#
         let good = #""count":1,"fileUUIDs":"AAAAAAAAAAAAAAAAAAAAAA""#
         let worse = [
             #","checkSumBytes":[-1]"#, #","checkSumBytes":[9223372036854775807]"#, #","checkSums":"AAAA""#,
             #","version":[-1]"#, #","state":[9]"#, #","size":[-2]"#, #","fileGroup":[2]"#,
-            #","fileGroup":[-5]"#, #","owner":[-1]"#, #","owner":[1,1]"#, #","metaDataVersion":[1],"metaData":["a","b"]"#,
+            #","fileGroup":[-5]"#, #","owner":[-1]"#, #","owner":[1,1]"#,
+            #","metaDataVersion":[1],"metaData":["a","b"]"#,
         ]
         for block in blocks + worse.map({ good + owner + $0 }) {
             var reader = ManifestReader()

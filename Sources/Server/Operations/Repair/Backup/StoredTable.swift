@@ -38,9 +38,11 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     case importedGroups = "imported_groups"
 
     /// Tables that are recreated with the schema, and tables that concern only one database. An upload in pieces starts
-    /// again after a restore, because its session has continued since the backup.
+    /// again after a restore, because its session has continued since the backup. Manifests are written again, because
+    /// those of the time after the backup have replaced the recorded ones.
     static let bookkeeping = [
         "schema_migrations", "schema_lease", "cloud_checks", "key_holders", "resumable_uploads", "change_signals",
+        "manifests", "manifest_scans",
     ]
 
     /// All rows in the order of the primary key, so that two backups of the same rows are identical.
