@@ -169,6 +169,13 @@ extension StoreSession {
             [.int(userID.rawValue)], ManifestRecord.init(_:))
     }
 
+    /// The users whose folders contain manifests.
+    public mutating func ownersWithManifests() throws(StoreError) -> [UserID] {
+        try all("SELECT DISTINCT owning_user_id FROM manifests ORDER BY owning_user_id", []) { row throws(StoreError) in
+            UserID(try row.number(0))
+        }
+    }
+
     // MARK: Writing
 
     /// The manifest of a group in an owner's folder.
@@ -198,10 +205,12 @@ extension StoreSession {
 
     /// Replaces the record of a manifest, and schedules the deletion of the object before the previous one. Call in a
     /// transaction.
-    /// - Parameter former: the record that was current when the new manifest was made.
+    /// - Parameters:
+    ///   - former: the record that was current when the new manifest was made.
+    ///   - publicKey: the key of its signature, which is published from now on.
     /// - Returns: `false`, with nothing changed, if another process has written one meanwhile.
     public mutating func replace(
-        _ former: ManifestRecord?, by manifest: ManifestRecord, at now: WireDate
+        _ former: ManifestRecord?, by manifest: ManifestRecord, signedWith publicKey: [UInt8], at now: WireDate
     ) throws(StoreError) -> Bool {
         guard try self.manifest(of: manifest.groupID, in: manifest.owner.userID, locked: true) == former else {
             return false
@@ -209,9 +218,21 @@ extension StoreSession {
         if let surplus = former?.previousObjectID {
             try addDeletion(of: surplus, in: manifest.owner, availableAt: now, at: now)
         }
+        try execute(
+            "INSERT IGNORE INTO manifest_keys (public_key, first_used_at) VALUES (?, ?)",
+            [.bytes(publicKey), .date(now)])
         let values = manifest.columnValues
         try execute("REPLACE INTO manifests (\(values.columns)) VALUES (\(valuesOf: values.columns))", values.values)
         return true
+    }
+
+    /// The public keys with which manifests have been signed, the latest first.
+    public mutating func manifestKeys() throws(StoreError) -> [(key: [UInt8], firstUsedAt: WireDate)] {
+        try all(
+            "SELECT public_key, first_used_at FROM manifest_keys ORDER BY first_used_at DESC, public_key", []
+        ) { row throws(StoreError) in
+            (key: try row.optionalData("public_key") ?? [], firstUsedAt: try row.date("first_used_at"))
+        }
     }
 
     // MARK: Contents

@@ -28,6 +28,12 @@ CREATE TABLE IF NOT EXISTS manifest_scans (
     scanned_at       DATETIME NOT NULL
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
+-- The public keys with which manifests have been signed; published, also when a key is no longer used.
+CREATE TABLE IF NOT EXISTS manifest_keys (
+    public_key    BINARY(32) NOT NULL PRIMARY KEY,
+    first_used_at DATETIME NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
 ALTER TABLE outbox
     MODIFY COLUMN kind ENUM('deleteObject', 'writeWarningFile', 'sendPush', 'removePushTopic', 'hashObject', 'revokeGrant',
                             'writeIndexPage', 'writeManifest')

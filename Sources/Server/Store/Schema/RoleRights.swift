@@ -79,6 +79,7 @@ public enum RoleRights {
         // The jobs role writes pages, the api deletes their records with their users.
         ("index_pages", api: expire, transfer: none, jobs: all),
         ("manifests", api: expire, transfer: none, jobs: all),
+        ("manifest_keys", api: read, transfer: none, jobs: append),
         ("manifest_scans", api: none, transfer: none, jobs: write),
         // Downloads write it, the jobs role removes old rows.
         ("gone_contents", api: none, transfer: write, jobs: expire),

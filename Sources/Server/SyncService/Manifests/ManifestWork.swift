@@ -124,7 +124,10 @@ struct ManifestWork: Sendable {
                 objectID: stored.objectID, previousObjectID: former?.objectID, sizeBytes: Int64(text.bytes.count),
                 writtenAt: now())
             let isRecorded = try store.transaction { session in
-                guard try session.replace(former, by: manifest, at: now()) else { return false }
+                guard
+                    try session.replace(
+                        former, by: manifest, signedWith: settings.key.publicKey, at: now())
+                else { return false }
                 guard try session.completeIntent(intent.item, at: intent.accountEpoch, by: intent.leaseOwner) else {
                     throw Self.otherProcess
                 }

@@ -32,6 +32,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     case pushRegistrations = "push_registrations"
     case contentHashes = "content_hashes"
     case indexPages = "index_pages"
+    case manifestKeys = "manifest_keys"
     case goneContents = "gone_contents"
     case restorations
     case importedUsers = "imported_users"
@@ -75,6 +76,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         case .pushRegistrations: "SELECT * FROM push_registrations ORDER BY registration_id"
         case .contentHashes: "SELECT * FROM content_hashes ORDER BY user_id, object_id"
         case .indexPages: "SELECT * FROM index_pages ORDER BY user_id"
+        case .manifestKeys: "SELECT * FROM manifest_keys ORDER BY public_key"
         case .goneContents: "SELECT * FROM gone_contents ORDER BY sharing_group_id, file_uuid, reason"
         case .restorations: "SELECT * FROM restorations ORDER BY backup_taken_at, restored_at"
         case .importedUsers: "SELECT * FROM imported_users ORDER BY source_user_id"
@@ -110,6 +112,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         case .pushRegistrations: "SELECT 1 FROM push_registrations LIMIT 1"
         case .contentHashes: "SELECT 1 FROM content_hashes LIMIT 1"
         case .indexPages: "SELECT 1 FROM index_pages LIMIT 1"
+        case .manifestKeys: "SELECT 1 FROM manifest_keys LIMIT 1"
         case .goneContents: "SELECT 1 FROM gone_contents LIMIT 1"
         case .restorations: "SELECT 1 FROM restorations LIMIT 1"
         case .importedUsers: "SELECT 1 FROM imported_users LIMIT 1"
@@ -352,6 +355,7 @@ extension StoreSession {
              UNION ALL SELECT 'push_registrations', COUNT(*) FROM push_registrations
              UNION ALL SELECT 'content_hashes', COUNT(*) FROM content_hashes
              UNION ALL SELECT 'index_pages', COUNT(*) FROM index_pages
+             UNION ALL SELECT 'manifest_keys', COUNT(*) FROM manifest_keys
              UNION ALL SELECT 'gone_contents', COUNT(*) FROM gone_contents
              UNION ALL SELECT 'restorations', COUNT(*) FROM restorations
              UNION ALL SELECT 'imported_users', COUNT(*) FROM imported_users
