@@ -97,10 +97,25 @@ package final class ManifestExport {
     /// - Returns: the path; nil if nothing is to be written.
     private func copy(_ object: String, _ file: ManifestFile, to wanted: RelativePath) throws(DiskError) -> String? {
         guard let root else { return nil }
-        for number in 1...Self.attempts {
+        var wanted = wanted
+        var number = 0
+        while number < Self.attempts {
+            number += 1
             guard let path = number == 1 ? wanted : Self.numbered(wanted, number) else { continue }
+            let place: FileCalls.Place
             do throws(DiskError) {
-                let place = try FileCalls.place(path, below: root, makingFolders: true)
+                place = try FileCalls.place(path, below: root, makingFolders: true)
+            } catch {
+                // There is something else in the place of a folder: the file goes into the folder above.
+                let names = wanted.names
+                let merged = names.suffix(2).joined(separator: "_")
+                guard error.concernsThePlace, names.count > 1,
+                    let flatter = RelativePath((names.dropLast(2) + [merged]).joined(separator: "/"))
+                else { throw error }
+                (wanted, number) = (flatter, 0)
+                continue
+            }
+            do throws(DiskError) {
                 if try FileCalls.item(place.name, in: place.folder.number) != .missing {
                     guard try isSame(object, place) else { continue }
                     return path.text
@@ -119,7 +134,7 @@ package final class ManifestExport {
                 FileCalls.setModified(max(0, file.updatedAt.secondsSince1970) * 1_000_000_000, of: copy)
                 return path.text
             } catch {
-                // Another place may be possible: a file is where a folder would be, or the name is not allowed here.
+                // Another name may be possible here.
                 guard error.concernsThePlace else { throw error }
             }
         }

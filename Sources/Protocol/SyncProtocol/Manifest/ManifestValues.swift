@@ -46,8 +46,8 @@ public enum GroupManifest {
 
 /// The name of a manifest in its owner's folder: `<sharingGroupUUID>.<sequence>.manifest.gz`.
 ///
-/// Of two manifests of a group in one folder, the one with the higher sequence is newer. A sequence is a time in seconds
-/// since 1970, so that a restored or rebuilt server does not use a name again.
+/// Of two manifests of a group in one folder, the one with the higher sequence is newer. A sequence is a time in
+/// milliseconds since 1970, so that a restored or rebuilt server does not use a name again.
 public struct ManifestName: Sendable, Hashable {
     public let groupUUID: SharingGroupUUID
     public let sequence: Int64

@@ -102,9 +102,13 @@ struct ManifestWork: Sendable {
             return logger.error(
                 "Manifest not written: it is too large", metadata: .keyed([.bytesSent: "\(text.bytes.count)"]))
         }
-        let sequence = max((former?.sequence ?? 0) + 1, now().secondsSince1970)
+        // Milliseconds, which the clock does not tell: the next attempt within a second must not find an object of this
+        // one under its name, which is about to be deleted.
+        let sequence = max((former?.sequence ?? 0) + 1, now().secondsSince1970 * 1_000 + .random(in: 0..<1_000))
         let name = ManifestName(groupUUID: text.groupUUID, sequence: sequence).rawValue
-        let reservation = try storage.provider.reserve(name: name, in: storage.access)
+        var reservation = try storage.provider.reserve(name: name, in: storage.access)
+        // Readers would not find the manifest under another name.
+        reservation.spareName = nil
         let keeper = IntentKeeper(store: store, now: now, makeUUID: { try RandomBytes.uuidText() }, logger: logger)
         let intent: UploadIntent
         do {
