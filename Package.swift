@@ -204,7 +204,8 @@ let package = Package(
         tests(
             "Server", "SyncServiceTests",
             [
-                "Gzip", "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "JSONWebTokens", "Providers",
+                "Gzip", "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "JSONWebTokens",
+                "Providers",
                 "Store", "SyncService", "Vault", "TestSupport", httpTypes, logging,
             ]),
         tests("Server", "MetricsTests", ["Posix", "SyncProtocol", "HTTPTransport", "Metrics", "Providers"]),

@@ -44,14 +44,16 @@ public struct OutboxWorker: Sendable {
     ///   - leaseOwner: a string that no other worker uses.
     public init(
         store: MetadataStore, storage: StorageRegistry, push: PushServices = PushServices(), warningFile: WarningFile?,
-        writesIndexPage: Bool = false, manifests: ManifestSettings? = nil, readings: ReadingSlots = ReadingSlots(1), leaseOwner: String,
+        writesIndexPage: Bool = false, manifests: ManifestSettings? = nil, readings: ReadingSlots = ReadingSlots(1),
+        leaseOwner: String,
         now: @escaping @Sendable () -> WireDate, logger: Logger
     ) {
         self.store = store
         let indexPages = IndexPageWork(store: store, leaseOwner: leaseOwner, now: now)
         cloudWork = CloudWork(
             store: store, storage: storage, warningFile: warningFile, indexPages: writesIndexPage ? indexPages : nil,
-            manifests: manifests.map { ManifestWork(store: store, settings: $0, now: now) }, readings: readings, leaseOwner: leaseOwner, now: now)
+            manifests: manifests.map { ManifestWork(store: store, settings: $0, now: now) }, readings: readings,
+            leaseOwner: leaseOwner, now: now)
         pushWork = PushWork(store: store, services: push, leaseOwner: leaseOwner, now: now)
         revocationWork = RevocationWork(store: store, storage: storage, leaseOwner: leaseOwner)
         self.leaseOwner = leaseOwner
