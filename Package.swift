@@ -145,7 +145,7 @@ let package = Package(
         module("Client", "SyncClient", ["SyncProtocol", "SyncEngine", "SyncServerConnection", "SyncStore", logging]),
         module("Client", "SyncClientTesting", ["SyncProtocol", "SyncClient", "SyncEngine", "SyncStore"]),
         module("Client", "SyncErrorSentences", ["SyncAccounts", "SyncClient"]),
-        module("Client", "SyncDirectory", ["StorageHashes", "SyncProtocol", grdb]),
+        module("Client", "SyncDirectory", ["StorageHashes", "SyncProtocol", grdb, on([.linux], "Gzip")]),
 
         // Sandbox: emulated providers for development and tests, never linked into the server.
         module("Sandbox", "Sandbox", ["Expat", "OpenSSLCrypto", "Posix", "StorageHashes"]),
@@ -180,7 +180,7 @@ let package = Package(
         tests("System", "OpenSSLCryptoTests", ["OpenSSLCrypto", "Posix", "TestSupport"]),
         tests("System", "ExpatTests", ["Expat"]),
         tests("System", "GzipTests", ["Gzip", "TestSupport"]),
-        tests("Protocol", "SyncProtocolTests", ["SyncProtocol"]),
+        tests("Protocol", "SyncProtocolTests", ["Gzip", "OpenSSLCrypto", "SyncProtocol"]),
         tests("Protocol", "StorageHashesTests", ["OpenSSLCrypto", "StorageHashes", "TestSupport"]),
         tests("Server", "UntrustedInputTests", ["UntrustedInput"]),
         tests("Server", "HTTPTransportTests", ["Curl", "Posix", "HTTPTransport", "TestSupport", httpTypes]),
@@ -204,7 +204,8 @@ let package = Package(
         tests(
             "Server", "SyncServiceTests",
             [
-                "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "JSONWebTokens", "Providers",
+                "Gzip", "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "JSONWebTokens",
+                "Providers",
                 "Store", "SyncService", "Vault", "TestSupport", httpTypes, logging,
             ]),
         tests("Server", "MetricsTests", ["Posix", "SyncProtocol", "HTTPTransport", "Metrics", "Providers"]),
@@ -256,7 +257,7 @@ let package = Package(
             ["SyncProtocol", "SyncClient", "SyncClientTesting", "SyncEngine", logging]),
         tests(
             "Client", "SyncErrorSentencesTests", ["SyncAccounts", "SyncClient", "SyncErrorSentences"]),
-        tests("Client", "SyncDirectoryTests", ["SyncProtocol", "SyncDirectory"]),
+        tests("Client", "SyncDirectoryTests", ["Gzip", "OpenSSLCrypto", "SyncProtocol", "SyncDirectory"]),
         tests("Sandbox", "SandboxTests", ["OpenSSLCrypto", "Posix", "Sandbox", "StorageHashes"]),
         tests(
             "Programs", "SyncdTests", ["MariaDB", "Posix", "SyncProtocol", "Store", "syncd", "TestSupport", logging]),

@@ -33,3 +33,13 @@ public enum Insecure {
 public struct StubDigest: Digest {
     public func makeIterator() -> IndexingIterator<[UInt8]> { [].makeIterator() }
 }
+
+public enum Curve25519 {
+    public enum Signing {
+        public struct PublicKey: Sendable {
+            public init<D>(rawRepresentation data: D) throws where D: Sequence, D.Element == UInt8 {}
+            public func isValidSignature<S, D>(_ signature: S, for data: D) -> Bool
+            where S: Sequence, S.Element == UInt8, D: Sequence, D.Element == UInt8 { false }
+        }
+    }
+}

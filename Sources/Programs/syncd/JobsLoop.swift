@@ -14,6 +14,8 @@ struct JobsLoop: Sendable {
 
     let worker: OutboxWorker
     let housekeeper: Housekeeper
+    /// `nil` if no manifests are written.
+    let manifests: ManifestScan?
     let makeTransport: @Sendable () -> Transport
     /// Work pauses while the server is closed.
     let maintenance: MaintenanceWatch
@@ -21,21 +23,29 @@ struct JobsLoop: Sendable {
 
     func run(by worker: Worker) {
         var nextHousekeeping = ContinuousClock.now
+        var nextScan = ContinuousClock.now
         while !worker.isToEnd {
             worker.begin()
-            let pause = round(worker, &nextHousekeeping)
+            let pause = round(worker, &nextHousekeeping, &nextScan)
             worker.end()
             if let pause { Pause.sleep(pause) }
         }
     }
 
     /// Runs the due jobs; returns how long to wait for more.
-    private func round(_ thread: Worker, _ nextHousekeeping: inout ContinuousClock.Instant) -> Duration? {
+    private func round(
+        _ thread: Worker, _ nextHousekeeping: inout ContinuousClock.Instant,
+        _ nextScan: inout ContinuousClock.Instant
+    ) -> Duration? {
         guard maintenance.notice == nil else { return Self.idlePause }
         do {
             if nextHousekeeping <= .now {
                 try housekeeper.run()
                 nextHousekeeping = .now + Self.housekeepingInterval
+            }
+            if let manifests, nextScan <= .now {
+                try manifests.run()
+                nextScan = .now + manifests.interval
             }
             return try worker.run(transport: makeTransport(), beforeItem: thread.progress) == 0 ? Self.idlePause : nil
         } catch {

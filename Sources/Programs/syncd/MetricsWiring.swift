@@ -64,6 +64,11 @@ struct MetricsWiring: Sendable {
         return { outcome, count in metrics.signalled(outcome == .published ? .published : .lost, count) }
     }
 
+    var manifestWritten: @Sendable (Bool) -> Void {
+        guard let metrics else { return { _ in } }
+        return { metrics.triedToWriteManifest($0 ? .written : .failed) }
+    }
+
     var moved: @Sendable (ContentMover.Outcome, Int64) -> Void {
         guard let metrics else { return { _, _ in } }
         return { outcome, bytes in metrics.triedToMove(MoveOutcome(outcome), bytes: bytes) }
@@ -161,6 +166,7 @@ extension BacklogReading {
         self.init(
             outbox: OutboxItem.Kind.allCases.map { ($0.rawValue, backlog.outbox[$0.rawValue] ?? 0) }, due: backlog.due,
             longestDueSeconds: age(backlog.firstDue), oldestRetriedSeconds: age(backlog.firstRetried),
+            oldestManifestSeconds: age(backlog.firstManifest),
             staged: backlog.staged, oldestStagedSeconds: age(backlog.firstStaged), isClosed: isClosed,
             isReadOnly: isReadOnly)
     }

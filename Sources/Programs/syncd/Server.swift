@@ -278,6 +278,12 @@ struct Server {
             now: { store.now }, logger: logger)
         let maintenance = MaintenanceWatch(store: store, logger: logger)
         let readings = ReadingSlots(Self.jobsThreads / 2)
+        let manifests =
+            configuration.writesManifests
+            ? ManifestSettings(
+                key: try KeyRing(configuration).current.manifestKey(),
+                intervalSeconds: configuration.manifestIntervalSeconds, serverURL: configuration.publicURL,
+                observer: metrics.manifestWritten) : nil
         // Each thread has its own lease identity: an expired lease must not look like its own to another thread.
         let loops = try (0..<Self.jobsThreads).map { _ in
             JobsLoop(
@@ -285,9 +291,12 @@ struct Server {
                     store: store, storage: storage, push: push,
                     warningFile: configuration.warningFile.map {
                         OutboxWorker.WarningFile(name: $0.name, contents: Array($0.contents.utf8))
-                    }, writesIndexPage: configuration.writesIndexPage, readings: readings,
+                    }, writesIndexPage: configuration.writesIndexPage, manifests: manifests, readings: readings,
                     leaseOwner: try RandomBytes.uuidText(), now: { store.now }, logger: logger),
-                housekeeper: housekeeper, makeTransport: transport, maintenance: maintenance, logger: logger)
+                housekeeper: housekeeper,
+                manifests: manifests.map {
+                    ManifestScan(store: store, intervalSeconds: $0.intervalSeconds, now: { store.now })
+                }, makeTransport: transport, maintenance: maintenance, logger: logger)
         }
         let moves = try (0..<configuration.moveThreads).map { _ in
             MoveLoop(

@@ -28,6 +28,7 @@ struct Syncdir: AsyncParsableCommand {
             CommandGroup(
                 name: "Groups", subcommands: [CreateGroup.self, Invite.self, Join.self, Groups.self]),
             CommandGroup(name: "Directories", subcommands: [SyncCommand.self, Watch.self, StatusCommand.self]),
+            CommandGroup(name: "Without a server", subcommands: [ReadManifest.self]),
         ])
 
     static func main() async {

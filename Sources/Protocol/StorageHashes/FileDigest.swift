@@ -83,3 +83,16 @@ public struct FileDigest: Sendable {
         return digest.finish()
     }
 }
+
+/// Checks signatures with Ed25519 (RFC 8032): CryptoKit's on Apple's systems, OpenSSL's on others.
+public enum Ed25519 {
+    /// Whether `signature`, 64 bytes, is that of a public key, 32 bytes, over `message`.
+    public static func verifies(_ signature: [UInt8], over message: [UInt8], by publicKey: [UInt8]) -> Bool {
+        #if canImport(CryptoKit)
+            let key = try? Curve25519.Signing.PublicKey(rawRepresentation: publicKey)
+            return key?.isValidSignature(signature, for: message) ?? false
+        #else
+            return Ed25519Key.verifies(signature, over: message, by: publicKey)
+        #endif
+    }
+}

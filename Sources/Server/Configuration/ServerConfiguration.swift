@@ -70,6 +70,10 @@ public struct ServerConfiguration: Sendable {
     public var warningFile: WarningFile?
     /// Whether each owner's folder has a page that shows its contents.
     public var writesIndexPage = false
+    /// Whether each owner's folder has a manifest of each group in which they have files.
+    public var writesManifests = true
+    /// The shortest time from a manifest to the next one of the same group in the same folder.
+    public var manifestIntervalSeconds = 60
     /// Whether an account switch requires credentials of the account to be left.
     public var requiresOldAccountProof = false
     /// The minimum age of a device's grant to begin an account switch, unless the account was proved.

@@ -40,6 +40,7 @@ struct SettingsReader {
         result.nextSealingKey = nextSealingKey
         result.warningFile = warningFile()
         result.writesIndexPage = reader.bool("writesIndexPage", default: false)
+        result.writesManifests = reader.bool("manifests.enabled", default: true)
         result.requiresOldAccountProof = reader.bool("requireOldAccountProof", default: false)
         result.allowsDirectTransfers = reader.bool("directTransfers", default: false)
         result.mimeTypes = mimeTypes()

@@ -66,6 +66,8 @@ public struct BacklogReading: Sendable {
     public var longestDueSeconds: Int
     /// Age of the oldest row that was attempted and is not done, in seconds.
     public var oldestRetriedSeconds: Int
+    /// Age of the oldest manifest that has to be written, in seconds.
+    public var oldestManifestSeconds: Int
     /// Staged changes not yet committed.
     public var staged: Int
     /// Age of the oldest of them, in seconds.
@@ -76,13 +78,15 @@ public struct BacklogReading: Sendable {
     public var isReadOnly: Bool
 
     public init(
-        outbox: [(kind: String, count: Int)], due: Int, longestDueSeconds: Int, oldestRetriedSeconds: Int, staged: Int,
-        oldestStagedSeconds: Int, isClosed: Bool = false, isReadOnly: Bool = false
+        outbox: [(kind: String, count: Int)], due: Int, longestDueSeconds: Int, oldestRetriedSeconds: Int,
+        oldestManifestSeconds: Int = 0, staged: Int, oldestStagedSeconds: Int, isClosed: Bool = false,
+        isReadOnly: Bool = false
     ) {
         self.outbox = outbox
         self.due = due
         self.longestDueSeconds = longestDueSeconds
         self.oldestRetriedSeconds = oldestRetriedSeconds
+        self.oldestManifestSeconds = oldestManifestSeconds
         self.staged = staged
         self.oldestStagedSeconds = oldestStagedSeconds
         self.isClosed = isClosed
@@ -120,6 +124,10 @@ extension Exposition {
             (
                 "syncd_outbox_oldest_retried_seconds", "Age of the oldest work that was tried but is not done.",
                 backlog.oldestRetriedSeconds
+            ),
+            (
+                "syncd_manifest_oldest_seconds", "Age of the oldest manifest that has to be written.",
+                backlog.oldestManifestSeconds
             ),
             ("syncd_staged_changes", "Changes that phones have staged but not committed.", backlog.staged),
             ("syncd_staged_oldest_seconds", "Age of the oldest staged change.", backlog.oldestStagedSeconds),

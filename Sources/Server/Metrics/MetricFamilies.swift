@@ -32,6 +32,7 @@ extension ServerMetrics {
         case contentMoves
         case movedBytes
         case changeSignals
+        case manifests
 
         var metric: MetricFamily {
             let role = MetricFamily.Label("role", ProcessRole.self)
@@ -155,6 +156,10 @@ extension ServerMetrics {
                     "syncd_change_signals_total", .counter,
                     "Changed groups and users of which listeners were told (published), or were not (lost).",
                     [MetricFamily.Label("outcome", SignalOutcome.self)])
+            case .manifests:
+                MetricFamily(
+                    "syncd_manifests_total", .counter, "Attempts to write the manifest of a group, by outcome.",
+                    [MetricFamily.Label("outcome", ManifestOutcome.self)])
             }
         }
     }

@@ -103,6 +103,11 @@ public final class ServerMetrics: Sendable {
         add(UInt64(count), .changeSignals, SignalOutcome.position(of: outcome))
     }
 
+    /// An attempt to write a manifest is over.
+    public func triedToWriteManifest(_ outcome: ManifestOutcome) {
+        add(1, .manifests, ManifestOutcome.position(of: outcome))
+    }
+
     // MARK: Providers
 
     /// A request to an external service is over.
@@ -269,6 +274,12 @@ public enum MoveOutcome: String, Sendable, CaseIterable {
 public enum SignalOutcome: String, Sendable, CaseIterable {
     case published
     case lost
+}
+
+/// The outcome of an attempt to write a manifest.
+public enum ManifestOutcome: String, Sendable, CaseIterable {
+    case written
+    case failed
 }
 
 /// The codes that errors are counted under.

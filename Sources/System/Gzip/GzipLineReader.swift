@@ -1,7 +1,7 @@
 internal import CZlib
 internal import Glibc
 
-/// Reads a file that is compressed with gzip line by line; lines end with a line feed.
+/// Reads a file, or bytes in memory, compressed with gzip line by line; lines end with a line feed.
 ///
 /// Not `Sendable`: one thread at a time.
 @safe
@@ -9,7 +9,11 @@ public struct GzipLineReader: ~Copyable {
     /// The longest line read, in bytes.
     public static let lineLimitBytes = 64 << 20
 
-    private let file: gzFile
+    private let file: gzFile?
+    /// Compressed bytes in memory, of which zlib has taken some.
+    private var compressed: ArraySlice<UInt8> = []
+    private let stream: UnsafeMutablePointer<z_stream>?
+    private var hasEnded = false
     private var buffer = [UInt8](repeating: 0, count: 256 * 1024)
     private var position = 0
     private var end = 0
@@ -18,9 +22,31 @@ public struct GzipLineReader: ~Copyable {
     public init(reading path: String) throws(GzipError) {
         guard let file = unsafe gzopen(path, "rbe") else { throw .system(call: "open \(path)", errno: errno) }
         unsafe self.file = unsafe file
+        unsafe stream = nil
     }
 
-    deinit { _ = unsafe gzclose(file) }
+    /// Reads compressed bytes in memory (zlib.h, inflateInit2).
+    /// - Throws: ``GzipError/system(call:errno:)``.
+    public init(reading bytes: [UInt8]) throws(GzipError) {
+        let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+        unsafe stream.initialize(to: z_stream())
+        // The largest window, and gzip's header and trailer only.
+        guard unsafe inflateInit2_(stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
+            unsafe stream.deallocate()
+            throw .system(call: "inflateInit2", errno: 0)
+        }
+        unsafe self.stream = unsafe stream
+        unsafe file = nil
+        compressed = bytes[...]
+    }
+
+    deinit {
+        if let file = unsafe file { _ = unsafe gzclose(file) }
+        if let stream = unsafe stream {
+            unsafe inflateEnd(stream)
+            unsafe stream.deallocate()
+        }
+    }
 
     /// The next line without its line feed; `nil` at the end of the file.
     /// - Throws: ``GzipError/damaged``, also if the last line has no line feed; ``GzipError/lineTooLong(limitBytes:)``.
@@ -45,6 +71,7 @@ public struct GzipLineReader: ~Copyable {
     }
 
     private mutating func fill() throws(GzipError) -> Bool {
+        guard let file = unsafe file else { return try inflateMore() }
         let count = unsafe gzread(file, &buffer, UInt32(buffer.count))
         // zlib would pass a file without a gzip header through unchanged.
         guard count >= 0, unsafe gzdirect(file) == 0 else { throw .damaged }
@@ -56,5 +83,30 @@ public struct GzipLineReader: ~Copyable {
         position = 0
         end = Int(count)
         return count > 0
+    }
+
+    private mutating func inflateMore() throws(GzipError) -> Bool {
+        guard let stream = unsafe stream, !hasEnded else { return false }
+        position = 0
+        end = 0
+        while end == 0, !hasEnded {
+            let (result, taken) = unsafe compressed.withUnsafeBufferPointer { input in
+                unsafe buffer.withUnsafeMutableBufferPointer { output in
+                    unsafe stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
+                    unsafe stream.pointee.avail_in = UInt32(clamping: input.count)
+                    unsafe stream.pointee.next_out = output.baseAddress
+                    unsafe stream.pointee.avail_out = UInt32(output.count)
+                    let offered = unsafe Int(stream.pointee.avail_in)
+                    let result = unsafe inflate(stream, Z_NO_FLUSH)
+                    return unsafe (result, offered - Int(stream.pointee.avail_in))
+                }
+            }
+            compressed = compressed.dropFirst(taken)
+            end = unsafe buffer.count - Int(stream.pointee.avail_out)
+            hasEnded = result == Z_STREAM_END
+            // Without progress, the bytes end too early.
+            guard hasEnded || (result == Z_OK && (taken > 0 || end > 0)) else { throw .damaged }
+        }
+        return end > 0
     }
 }

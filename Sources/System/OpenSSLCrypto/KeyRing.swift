@@ -58,6 +58,13 @@ public struct SealingKey: Sendable {
         identifier = name.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
     }
 
+    /// The key that signs manifests. Derived, so that it is kept, backed up and rotated with this one; it reveals nothing
+    /// about this one, nor about anything sealed.
+    /// - Throws: ``CryptoError/unavailable``.
+    public func manifestKey() throws(CryptoError) -> Ed25519Key {
+        try Ed25519Key(seed: hmacSHA256(key: bytes, message: Array("SyncServer manifest signing key".utf8)))
+    }
+
     /// Creates a key from the base64 text of 32 bytes, as stored in a key file; white space around the text is ignored.
     /// - Throws: ``CryptoError/invalidKey`` if the text is not base64 (RFC 4648, section 4) of exactly 32 bytes.
     public init(base64 text: String) throws(CryptoError) {

@@ -206,7 +206,9 @@ extension OutboxItem {
         case .inStorage(.deleteObject(let object), _): object.objectID
         case .inStorage(.writeWarningFile(let objectID), _): objectID
         case .inStorage(.hashObject(let objectID), _): objectID
-        case .inStorage(.writeIndexPage, _), .sendPush, .removePushTopic, .revokeGrant, .incomplete: nil
+        case .inStorage(.writeIndexPage, _), .inStorage(.writeManifest, _), .sendPush, .removePushTopic, .revokeGrant,
+            .incomplete:
+            nil
         }
     }
     var objectNames: [String] {

@@ -111,6 +111,8 @@ def prepare(layout: Layout, sandbox_port: int | None, role_sockets: dict[str, Pa
         "refusalsLoggedPerMinute": 1000000,
         # Tests wait until objects are deleted.
         "replacedVersionSeconds": 0,
+        # Tests count the objects in folders, and the requests to providers; those of manifests enable them.
+        "manifests": {"enabled": False},
         "metrics": {"directory": str(layout.run / "metrics")},
     }
     if sandbox_port is not None:

@@ -60,6 +60,27 @@ struct StoredName {
 /// The calls of POSIX.1-2024 that work relative to an open folder, so that nobody can redirect them elsewhere.
 @safe
 enum FileCalls {
+    /// open(2): opens a folder that a person names.
+    static func openFolder(atPath path: String) throws(DiskError) -> Descriptor {
+        let number = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard number >= 0 else {
+            var error = DiskError("open")
+            error.path = path
+            throw error
+        }
+        return Descriptor(number)
+    }
+
+    /// mkdir(2), unless the folder exists, and open(2).
+    static func makeAndOpenFolder(atPath path: String) throws(DiskError) -> Descriptor {
+        guard unsafe mkdir(path, 0o777) == 0 || errno == EEXIST else {
+            var error = DiskError("mkdir")
+            error.path = path
+            throw error
+        }
+        return try openFolder(atPath: path)
+    }
+
     /// openat(2): opens a folder without following a link.
     static func openFolder(_ name: String, in folder: Int32) throws(DiskError) -> Descriptor {
         let number = unsafe openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -176,6 +197,23 @@ enum FileCalls {
         var name: String
     }
 
+    /// The open folder that contains a path below `root`, and the name in it.
+    static func place(
+        _ path: RelativePath, below root: Descriptor, makingFolders: Bool = false
+    ) throws(DiskError) -> Place {
+        let names = path.names
+        var folder = root
+        do {
+            for name in names.dropLast() {
+                if makingFolders { try makeFolder(name, in: folder.number) }
+                folder = try openFolder(name, in: folder.number)
+            }
+        } catch {
+            throw DiskError(error.call, path, code: error.code)
+        }
+        return Place(folder: folder, name: names.last ?? path.text)
+    }
+
     /// Moves a file to an unused name.
     /// - Parameter inOneStep: whether to try the system's atomic call, which not every file system supports.
     /// - Throws: ``DiskError``, with ``DiskError/isOccupied`` if the name is in use.
@@ -243,6 +281,18 @@ extension FileCalls {
             filled += count
         }
         return filled
+    }
+
+    /// Reads a file to its end, in chunks of 256 KiB.
+    static func forEachChunk(
+        of file: Descriptor, _ body: (ArraySlice<UInt8>) throws(DiskError) -> Void
+    ) throws(DiskError) {
+        var buffer = [UInt8](repeating: 0, count: 262_144)
+        while true {
+            let count = try read(file, into: &buffer)
+            if count == 0 { return }
+            try body(buffer[..<count])
+        }
     }
 
     /// write(2), all of it.

@@ -32,13 +32,7 @@ package final class DirectoryRoot: Sendable {
 
     /// Opens a directory, and creates the program's folder in it, accessible to its owner only.
     package init(path: String) throws(DiskError) {
-        let number = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard number >= 0 else {
-            var error = DiskError("open")
-            error.path = path
-            throw error
-        }
-        root = Descriptor(number)
+        root = try FileCalls.openFolder(atPath: path)
         self.path = URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
         statePath = self.path + (self.path.hasSuffix("/") ? "" : "/") + RelativePath.stateFolder
         try FileCalls.makeFolder(RelativePath.stateFolder, in: root.number, mode: 0o700)
@@ -80,17 +74,7 @@ package final class DirectoryRoot: Sendable {
 
     /// The open folder that contains a path, and the name in it.
     func place(_ path: RelativePath, makingFolders: Bool = false) throws(DiskError) -> FileCalls.Place {
-        let names = path.names
-        var folder = root
-        do {
-            for name in names.dropLast() {
-                if makingFolders { try FileCalls.makeFolder(name, in: folder.number) }
-                folder = try FileCalls.openFolder(name, in: folder.number)
-            }
-        } catch {
-            throw DiskError(error.call, path, code: error.code)
-        }
-        return FileCalls.Place(folder: folder, name: names.last ?? path.text)
+        try FileCalls.place(path, below: root, makingFolders: makingFolders)
     }
 
     /// The item at a path; ``DirectoryItem/missing`` also if a parent of the path is not a folder.
@@ -127,22 +111,11 @@ package final class DirectoryRoot: Sendable {
         let file = try FileCalls.openFile(place.name, in: place.folder.number)
         guard case .file(let before) = try FileCalls.item(file) else { return nil }
         var hash = FileDigest(.sha256)
-        try Self.forEachChunk(of: file) { (chunk: ArraySlice<UInt8>) throws(DiskError) in hash.update(chunk) }
+        try FileCalls.forEachChunk(of: file) { (chunk: ArraySlice<UInt8>) throws(DiskError) in hash.update(chunk) }
         guard try FileCalls.item(file) == .file(before),
             try FileCalls.item(place.name, in: place.folder.number) == .file(before)
         else { return nil }
         return Reading(digest: ContentDigest(hash), signature: before)
-    }
-
-    private static func forEachChunk(
-        of file: Descriptor, _ body: (ArraySlice<UInt8>) throws(DiskError) -> Void
-    ) throws(DiskError) {
-        var buffer = [UInt8](repeating: 0, count: chunkBytes)
-        while true {
-            let count = try FileCalls.read(file, into: &buffer)
-            if count == 0 { return }
-            try body(buffer[..<count])
-        }
     }
 
     /// The text of a small file; nil if it does not exist, or is too large.
@@ -280,7 +253,7 @@ package final class DirectoryRoot: Sendable {
         try FileCalls.removeFile(name, in: incoming.number)
         let copy = try FileCalls.createFile(name, in: incoming.number)
         var hash = FileDigest(.sha256)
-        try Self.forEachChunk(of: file) { (chunk: ArraySlice<UInt8>) throws(DiskError) in
+        try FileCalls.forEachChunk(of: file) { (chunk: ArraySlice<UInt8>) throws(DiskError) in
             hash.update(chunk)
             try FileCalls.write(chunk, to: copy)
         }

@@ -22,6 +22,8 @@ struct FsckCommand: ReportingCommand {
             unreferenced objects.
             """)
     var clouds = false
+    @Flag(help: "Compares the manifests in the owners' folders with the database.")
+    var manifests = false
     @Option(help: ArgumentHelp("With --clouds: only the folder of the user with this number.", valueName: "number"))
     var owner: Int64?
     @Option(
@@ -45,6 +47,7 @@ struct FsckCommand: ReportingCommand {
     @Option(help: ArgumentHelp("The number of rows to list for each finding.", valueName: "count")) var rows = 10
 
     func validate() throws {
+        guard !clouds || !manifests else { throw ValidationError("--manifests excludes --clouds.") }
         guard clouds || (owner == nil && group == nil && sample == nil && !resume && !read) else {
             throw ValidationError("--owner, --group, --sample, --read and --resume require --clouds.")
         }
@@ -63,7 +66,7 @@ struct FsckCommand: ReportingCommand {
 
     func report() throws -> any Report {
         let installation = try Installation(options)
-        let scope = clouds ? try scope(in: installation) : nil
+        let scope = clouds ? try scope(in: installation) : manifests ? .manifests(of: nil) : nil
         let fsck = Fsck(store: installation.store, sealer: try installation.sealer(), rowLimit: rows)
         var report = FsckReport(findings: try fsck.run())
         if repair, report.findings.contains(where: { $0.repair != nil }) {

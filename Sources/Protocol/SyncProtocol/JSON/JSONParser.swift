@@ -18,6 +18,11 @@ struct JSONParser {
         bytes = Array(text.utf8)
     }
 
+    /// Parses bytes; those of a string that are not UTF-8 become U+FFFD.
+    init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
     /// The next byte that is not whitespace, without consuming it; nil at the end.
     mutating func peek() -> UInt8? {
         while position < bytes.count {

@@ -146,6 +146,7 @@ extension StoreSession {
             "commitMembers": try count("SELECT COUNT(*) FROM commit_members WHERE user_id = ?", id),
             "contentHashes": try count("SELECT COUNT(*) FROM content_hashes WHERE user_id = ?", id),
             "indexPages": try count("SELECT COUNT(*) FROM index_pages WHERE user_id = ?", id),
+            "manifests": try count("SELECT COUNT(*) FROM manifests WHERE owning_user_id = ?", id),
             "pushRegistrations": try count("SELECT COUNT(*) FROM push_registrations WHERE user_id = ?", id),
             "outbox": try count(
                 "SELECT COUNT(*) FROM outbox WHERE user_id = ? AND kind NOT IN ('removePushTopic', 'revokeGrant')", id),

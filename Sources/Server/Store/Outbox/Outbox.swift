@@ -321,6 +321,8 @@ public struct Backlog: Equatable, Sendable {
     public var firstDue: WireDate?
     /// When the oldest outbox row that was attempted and still exists was inserted.
     public var firstRetried: WireDate?
+    /// When the oldest manifest that has not been written was scheduled.
+    public var firstManifest: WireDate?
     /// The number of staged changes, and when the oldest was staged.
     public var staged = 0
     public var firstStaged: WireDate?
@@ -334,7 +336,7 @@ extension StoreSession {
             """
             SELECT kind, COUNT(*) AS jobs, COUNT(IF(available_at <= ?, 1, NULL)) AS due,
                    MIN(IF(available_at <= ?, available_at, NULL)) AS first_due,
-                   MIN(IF(attempts > 0, created_at, NULL)) AS first_retried
+                   MIN(IF(attempts > 0, created_at, NULL)) AS first_retried, MIN(created_at) AS first_inserted
               FROM outbox
              GROUP BY kind
             """,
@@ -342,13 +344,15 @@ extension StoreSession {
         ) { row throws(StoreError) in
             (
                 kind: try row.string("kind"), count: Int(try row.number("jobs")), due: Int(try row.number("due")),
-                firstDue: try row.optionalDate("first_due"), firstRetried: try row.optionalDate("first_retried")
+                firstDue: try row.optionalDate("first_due"), firstRetried: try row.optionalDate("first_retried"),
+                first: try row.optionalDate("first_inserted")
             )
         }
         for kind in kinds {
             backlog.outbox[kind.kind] = kind.count
             backlog.due += kind.due
             backlog.firstDue = [backlog.firstDue, kind.firstDue].compactMap(\.self).min()
+            if kind.kind == OutboxItem.Kind.writeManifest.rawValue { backlog.firstManifest = kind.first }
             backlog.firstRetried = [backlog.firstRetried, kind.firstRetried].compactMap(\.self).min()
         }
         let staged = try first("SELECT COUNT(*), MIN(staged_at) FROM staged_changes", []) { row throws(StoreError) in

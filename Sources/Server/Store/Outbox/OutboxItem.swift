@@ -20,6 +20,8 @@ public struct OutboxItem: Equatable, Sendable {
         case revokeGrant
         /// Write the page that lists the contents of an owner's folder.
         case writeIndexPage
+        /// Write the manifest of a group into an owner's folder.
+        case writeManifest
     }
 
     /// The work to do.
@@ -48,6 +50,7 @@ public struct OutboxItem: Equatable, Sendable {
         case .inStorage(.writeWarningFile, _): .writeWarningFile
         case .inStorage(.hashObject, _): .hashObject
         case .inStorage(.writeIndexPage, _): .writeIndexPage
+        case .inStorage(.writeManifest, _): .writeManifest
         case .sendPush: .sendPush
         case .removePushTopic: .removePushTopic
         case .revokeGrant: .revokeGrant
@@ -68,6 +71,7 @@ public enum StorageWork: Equatable, Sendable {
     case writeWarningFile(objectID: String?)
     case hashObject(objectID: String)
     case writeIndexPage
+    case writeManifest(of: SharingGroupID)
 }
 
 /// An object in storage, known by its identifier, by name, or by both.
@@ -114,7 +118,7 @@ extension OutboxItem.Work {
     /// `nil` if a column that the kind requires is missing.
     fileprivate init?(_ kind: OutboxItem.Kind, for userID: UserID, _ row: borrowing Row) throws(StoreError) {
         switch kind {
-        case .deleteObject, .writeWarningFile, .hashObject, .writeIndexPage:
+        case .deleteObject, .writeWarningFile, .hashObject, .writeIndexPage, .writeManifest:
             guard let storageType: CloudStorageType = try row.optionalWord("storage_type"),
                 let work = try StorageWork(kind, row)
             else { return nil }
@@ -148,6 +152,9 @@ extension StorageWork {
             self = .hashObject(objectID: objectID)
         case .writeIndexPage:
             self = .writeIndexPage
+        case .writeManifest:
+            guard let groupID: Int64 = try row.optionalNumber("sharing_group_id") else { return nil }
+            self = .writeManifest(of: SharingGroupID(groupID))
         case .sendPush, .removePushTopic, .revokeGrant:
             return nil
         }
@@ -167,6 +174,10 @@ extension StorageWork {
             ["kind": .text(OutboxItem.Kind.hashObject.rawValue), "object_id": .text(objectID)]
         case .writeIndexPage:
             ["kind": .text(OutboxItem.Kind.writeIndexPage.rawValue)]
+        case .writeManifest(let groupID):
+            [
+                "kind": .text(OutboxItem.Kind.writeManifest.rawValue), "sharing_group_id": .int(groupID.rawValue),
+            ]
         }
     }
 }

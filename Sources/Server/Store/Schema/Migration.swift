@@ -55,6 +55,7 @@ struct Migration: Equatable {
             ("switch_undo", PackageResources._022_switch_undo_sql),
             ("collations", PackageResources._023_collations_sql),
             ("change_signals", PackageResources._024_change_signals_sql),
+            ("manifests", PackageResources._025_manifests_sql),
         ]
         return files.enumerated().map { place, file in
             Migration(version: place + 1, name: file.name, sql: String(decoding: file.text, as: UTF8.self))

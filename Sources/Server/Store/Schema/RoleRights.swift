@@ -78,6 +78,9 @@ public enum RoleRights {
         ("content_hashes", api: expire, transfer: write, jobs: all),
         // The jobs role writes pages, the api deletes their records with their users.
         ("index_pages", api: expire, transfer: none, jobs: all),
+        ("manifests", api: expire, transfer: none, jobs: all),
+        ("manifest_keys", api: read, transfer: none, jobs: append),
+        ("manifest_scans", api: none, transfer: none, jobs: write),
         // Downloads write it, the jobs role removes old rows.
         ("gone_contents", api: none, transfer: write, jobs: expire),
         // Each process keeps its own row; the jobs role removes those of dead ones.

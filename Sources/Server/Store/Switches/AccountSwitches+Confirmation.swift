@@ -129,6 +129,7 @@ extension StoreSession {
         let user: [Value] = [.int(userID.rawValue)]
         try execute("DELETE FROM outbox WHERE user_id = ? AND storage_type IS NOT NULL", user)
         try execute("DELETE FROM index_pages WHERE user_id = ?", user)
+        try execute("DELETE FROM manifests WHERE owning_user_id = ?", user)
         try execute("DELETE FROM content_hashes WHERE user_id = ?", user)
     }
 

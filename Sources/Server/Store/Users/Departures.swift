@@ -39,6 +39,7 @@ extension StoreSession {
         try execute("UPDATE memberships SET owning_user_id = NULL WHERE owning_user_id = ?", user)
         try execute("DELETE FROM invitations WHERE owning_user_id = ?", user)
         try removeIndexPages(of: userID, at: now)
+        try removeManifests(of: userID, at: now)
         try endUploads(ofRemoved: userID, at: now)
         try keepAccessForClearing(of: userID, at: now)
         try addRevocation(of: userID, at: now)

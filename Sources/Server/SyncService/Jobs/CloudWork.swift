@@ -18,6 +18,7 @@ struct CloudWork: Sendable {
     let storage: StorageRegistry
     let warningFile: OutboxWorker.WarningFile?
     let indexPages: IndexPageWork?
+    let manifests: ManifestWork?
     let readings: ReadingSlots
     let leaseOwner: String
     let now: @Sendable () -> WireDate
@@ -45,6 +46,7 @@ struct CloudWork: Sendable {
             }
         case .writeWarningFile(let objectID): try writeWarningFile(objectID, for: item, storage)
         case .writeIndexPage: try indexPages?.write(for: owner, in: storage, logger)
+        case .writeManifest(let groupID): try manifests?.write(groupID, for: owner, in: storage, logger)
         case .hashObject(let objectID): try hash(objectID, of: owner, for: item, storage, signOfLife)
         }
     }

@@ -39,18 +39,21 @@ public struct OutboxWorker: Sendable {
 
     /// - Parameters:
     ///   - writesIndexPage: whether to keep a page in each owner's folder; otherwise scheduled pages are dropped.
+    ///   - manifests: how to write manifests; otherwise scheduled ones are dropped.
     ///   - readings: shared with the other workers of the process.
     ///   - leaseOwner: a string that no other worker uses.
     public init(
         store: MetadataStore, storage: StorageRegistry, push: PushServices = PushServices(), warningFile: WarningFile?,
-        writesIndexPage: Bool = false, readings: ReadingSlots = ReadingSlots(1), leaseOwner: String,
+        writesIndexPage: Bool = false, manifests: ManifestSettings? = nil, readings: ReadingSlots = ReadingSlots(1),
+        leaseOwner: String,
         now: @escaping @Sendable () -> WireDate, logger: Logger
     ) {
         self.store = store
         let indexPages = IndexPageWork(store: store, leaseOwner: leaseOwner, now: now)
         cloudWork = CloudWork(
             store: store, storage: storage, warningFile: warningFile, indexPages: writesIndexPage ? indexPages : nil,
-            readings: readings, leaseOwner: leaseOwner, now: now)
+            manifests: manifests.map { ManifestWork(store: store, settings: $0, now: now) }, readings: readings,
+            leaseOwner: leaseOwner, now: now)
         pushWork = PushWork(store: store, services: push, leaseOwner: leaseOwner, now: now)
         revocationWork = RevocationWork(store: store, storage: storage, leaseOwner: leaseOwner)
         self.leaseOwner = leaseOwner

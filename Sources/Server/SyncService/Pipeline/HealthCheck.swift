@@ -37,8 +37,8 @@ extension HealthCheckRequest: ServedRequest {
     typealias Handler = HealthCheckEndpoint
 }
 
-/// Pages in plain text that are not endpoints of the protocol. The web server serves the pages for the host's own
-/// monitoring on loopback only; ``failover`` is public.
+/// Pages that are not endpoints of the protocol. The web server serves the pages for the host's own monitoring on
+/// loopback only; ``failover`` and ``manifestKeys`` are public.
 public enum OperatorPage: String, Sendable {
     /// Whether this process accepts requests at all. Does not query the database, since a restart would not repair
     /// that.
@@ -50,13 +50,15 @@ public enum OperatorPage: String, Sendable {
     case metrics
     /// The text that deployed apps fetch and show after a 503.
     case failover
+    /// The public keys of the manifests in owners' folders, in JSON.
+    case manifestKeys
 }
 
 extension Router {
     /// The text for a 503 without an announcement.
     private static let unannounced = "The service is not available at the moment. Please try again later."
 
-    /// Answers a request for an operator's page, in plain text.
+    /// Answers a request for a page.
     /// - Parameter metrics: content type and text of the metrics; `nil` if none are collected.
     public func answer(
         _ page: OperatorPage, on connection: any ClientConnection,
@@ -70,6 +72,7 @@ extension Router {
                 case .live: break
                 case .ready: try checkStore()
                 case .failover: body = Array((maintenanceText ?? Self.unannounced).utf8)
+                case .manifestKeys: (contentType, body) = ("application/json", try manifestKeys())
                 case .metrics:
                     guard let numbers = try metrics() else { throw Refusal(.endpointUnknown) }
                     (contentType, body) = numbers
@@ -87,6 +90,18 @@ extension Router {
         } catch {
             connection.abandon()
         }
+    }
+
+    private func manifestKeys() throws -> [UInt8] {
+        let keys = try services.store.withSession { try $0.manifestKeys() }
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.field("keys", objects: keys) { key, writer in
+                writer.field("key", text: GroupManifest.text(ofPublicKey: key.key))
+                writer.field("firstUsed", key.firstUsedAt)
+            }
+        }
+        return writer.bytes
     }
 
     private func send(

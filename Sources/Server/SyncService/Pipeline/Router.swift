@@ -9,7 +9,7 @@ import Vault
 ///
 /// Shared by all threads; each call runs on the thread that makes it.
 public struct Router: Sendable {
-    private let services: Services
+    let services: Services
     private let observer: RequestObserver?
     private let logger: Logger
     /// Requests that waited for their sign-in without a thread.

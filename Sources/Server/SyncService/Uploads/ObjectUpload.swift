@@ -123,7 +123,7 @@ final class UploadIntent {
     /// count as stored.
     private let doomed: Set<String>
     private let owner: OwningUser
-    private let accountEpoch: AccountEpoch
+    let accountEpoch: AccountEpoch
     private let keeper: IntentKeeper
     /// When the lease ends, if arriving bytes do not extend it.
     private let fixedEnd: WireDate?

@@ -47,7 +47,7 @@ struct BackupTests {
             """
             CHECKSUM TABLE users, departed_users, devices, sharing_groups, memberships, invitations, files, staged_changes, batches,
                            commits, commit_members, outbox, exchanged_codes, apple_notices, push_registrations,
-                           content_hashes, index_pages, gone_contents, imported_users, imported_groups
+                           content_hashes, index_pages, manifest_keys, gone_contents, imported_users, imported_groups
             """
         ) { (row) throws(MariaDBError) in
             sums[String(try row.text(0).split(separator: ".")[1])] = try row.int(1)

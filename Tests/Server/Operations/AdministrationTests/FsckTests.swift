@@ -102,6 +102,8 @@ struct FsckTests {
             "INSERT INTO commit_members VALUES (99, 'd', 1, 'c', 'f', REPEAT('h', 32), NULL, NULL, NOW())"),
         Damage("contentHashOfNobody", "INSERT INTO content_hashes VALUES (99, 'o', 'h', 'aa', NOW())"),
         Damage("indexPageOfNobody", "INSERT INTO index_pages (user_id, object_id) VALUES (99, 'o')"),
+        Damage(
+            "manifestOfNobody", "INSERT INTO manifests VALUES (1, 99, 'Google', 5, 1, 'o', NULL, 7, NOW())"),
         Damage("workOfNobody", "UPDATE outbox SET user_id = 99"),
         Damage("workIncomplete", "UPDATE outbox SET object_id = NULL"),
         Damage("workInOtherStorage", "UPDATE outbox SET storage_type = 'Microsoft'"),

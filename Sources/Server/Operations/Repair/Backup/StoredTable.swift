@@ -32,15 +32,18 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     case pushRegistrations = "push_registrations"
     case contentHashes = "content_hashes"
     case indexPages = "index_pages"
+    case manifestKeys = "manifest_keys"
     case goneContents = "gone_contents"
     case restorations
     case importedUsers = "imported_users"
     case importedGroups = "imported_groups"
 
     /// Tables that are recreated with the schema, and tables that concern only one database. An upload in pieces starts
-    /// again after a restore, because its session has continued since the backup.
+    /// again after a restore, because its session has continued since the backup. Manifests are written again, because
+    /// those of the time after the backup have replaced the recorded ones.
     static let bookkeeping = [
         "schema_migrations", "schema_lease", "cloud_checks", "key_holders", "resumable_uploads", "change_signals",
+        "manifests", "manifest_scans",
     ]
 
     /// All rows in the order of the primary key, so that two backups of the same rows are identical.
@@ -73,6 +76,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         case .pushRegistrations: "SELECT * FROM push_registrations ORDER BY registration_id"
         case .contentHashes: "SELECT * FROM content_hashes ORDER BY user_id, object_id"
         case .indexPages: "SELECT * FROM index_pages ORDER BY user_id"
+        case .manifestKeys: "SELECT * FROM manifest_keys ORDER BY public_key"
         case .goneContents: "SELECT * FROM gone_contents ORDER BY sharing_group_id, file_uuid, reason"
         case .restorations: "SELECT * FROM restorations ORDER BY backup_taken_at, restored_at"
         case .importedUsers: "SELECT * FROM imported_users ORDER BY source_user_id"
@@ -108,6 +112,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         case .pushRegistrations: "SELECT 1 FROM push_registrations LIMIT 1"
         case .contentHashes: "SELECT 1 FROM content_hashes LIMIT 1"
         case .indexPages: "SELECT 1 FROM index_pages LIMIT 1"
+        case .manifestKeys: "SELECT 1 FROM manifest_keys LIMIT 1"
         case .goneContents: "SELECT 1 FROM gone_contents LIMIT 1"
         case .restorations: "SELECT 1 FROM restorations LIMIT 1"
         case .importedUsers: "SELECT 1 FROM imported_users LIMIT 1"
@@ -350,6 +355,7 @@ extension StoreSession {
              UNION ALL SELECT 'push_registrations', COUNT(*) FROM push_registrations
              UNION ALL SELECT 'content_hashes', COUNT(*) FROM content_hashes
              UNION ALL SELECT 'index_pages', COUNT(*) FROM index_pages
+             UNION ALL SELECT 'manifest_keys', COUNT(*) FROM manifest_keys
              UNION ALL SELECT 'gone_contents', COUNT(*) FROM gone_contents
              UNION ALL SELECT 'restorations', COUNT(*) FROM restorations
              UNION ALL SELECT 'imported_users', COUNT(*) FROM imported_users

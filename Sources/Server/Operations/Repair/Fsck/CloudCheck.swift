@@ -79,6 +79,10 @@ public struct CloudCheck: Sendable {
             try examineAllFolders(&check, progress)
             try store.transaction { try $0.end(check) }
         case .folder(let owner): try examine([folder(of: owner)], &check, progress)
+        case .manifests(let owner):
+            let owners = try owner.map { [$0] } ?? store.withSession { try $0.ownersWithManifests() }
+            let keys = try store.withSession { try $0.manifestKeys() }.map(\.key)
+            try examine(owners.map { manifests(of: $0, keys) }, &check, progress)
         case .group(let group):
             var last: ReferredObject?
             var hopeless: Set<UserID> = []
@@ -136,6 +140,19 @@ public struct CloudCheck: Sendable {
                     progress: progress)
                 outcome.objects = try examination.run()
                 outcome.folders = 1
+            }
+            outcome.findings = found.findings
+            return outcome
+        }
+    }
+
+    private func manifests(of owner: UserID, _ keys: [[UInt8]]) -> CloudCheckTask {
+        CloudCheckTask(owner: owner) { _ in
+            let found = Recorder(CloudFindings(), limit: rowLimit)
+            var outcome = CloudCheckTask.Outcome()
+            outcome.isComplete = try guarding(owner, found) {
+                guard let (owningUser, look) = try open(owner, found) else { return }
+                outcome.objects = try ManifestComparison(owner: owningUser, look: look, keys: keys).run()
             }
             outcome.findings = found.findings
             return outcome
@@ -264,6 +281,8 @@ public enum CloudScope: Sendable {
     case folder(of: UserID)
     /// The objects of one group's files.
     case group(SharingGroupUUID)
+    /// Only the manifests, of all owners or of one.
+    case manifests(of: UserID?)
     /// Randomly chosen files, of all owners or of one.
     case sample(SampleSize, owner: UserID?)
 
@@ -271,7 +290,7 @@ public enum CloudScope: Sendable {
     var listsFolders: Bool {
         switch self {
         case .allFolders, .folder: true
-        case .group, .sample: false
+        case .group, .sample, .manifests: false
         }
     }
 }

@@ -120,7 +120,8 @@ struct FolderExamination {
     }
 
     private func isOurs(_ object: StoredObject) throws -> Bool {
-        if ownNames.contains(object.name) { return true }
+        // Those that are not recorded were written before a restoration, and may be needed to repair it.
+        if ownNames.contains(object.name) || ManifestName(Self.plainName(of: object.name)) != nil { return true }
         return try look.store.withSession { try $0.isIndexPage(object.objectID, of: owner.userID) }
     }
 

@@ -182,6 +182,24 @@ extension Invariant {
                     """, [])
             }),
         Invariant(
+            "manifestOfNobody", .warning, "A manifest is recorded for a user or a group that does not exist.",
+            brokenBy: """
+                SELECT CONCAT('manifest ', m.object_id), CONCAT('user ', m.owning_user_id)
+                  FROM manifests m
+                 WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.user_id = m.owning_user_id)
+                    OR NOT EXISTS (SELECT 1 FROM sharing_groups g WHERE g.sharing_group_id = m.sharing_group_id)
+                 LIMIT ?
+                """,
+            repair: Repair("deletes the record") { session, _ throws(StoreError) in
+                try session.execute(
+                    """
+                    DELETE FROM manifests
+                     WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.user_id = manifests.owning_user_id)
+                        OR NOT EXISTS (SELECT 1 FROM sharing_groups g
+                                        WHERE g.sharing_group_id = manifests.sharing_group_id)
+                    """, [])
+            }),
+        Invariant(
             "workOfNobody", .note, "Work concerns a user who does not exist: it cannot be done.",
             brokenBy: """
                 SELECT CONCAT('job ', o.outbox_id), CONCAT(o.kind, ', user ', o.user_id)
@@ -210,6 +228,7 @@ extension Invariant {
                        WHEN 'hashObject' THEN storage_type IS NULL OR object_id IS NULL
                        WHEN 'writeWarningFile' THEN storage_type IS NULL
                        WHEN 'writeIndexPage' THEN storage_type IS NULL
+                       WHEN 'writeManifest' THEN storage_type IS NULL OR sharing_group_id IS NULL
                        WHEN 'removePushTopic' THEN object_name IS NULL
                        WHEN 'revokeGrant' THEN account_type IS NULL OR account_hash IS NULL OR credentials IS NULL
                        ELSE push_target IS NULL OR sharing_group_id IS NULL OR message IS NULL

@@ -1,0 +1,104 @@
+import Gzip
+import OpenSSLCrypto
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// Compares the manifests in one owner's folder with the database.
+///
+/// A manifest older than its group is compared as far as possible: the group may just have changed.
+struct ManifestComparison {
+    /// Larger objects are not read; the server writes none.
+    private static let maximumBytes: Int64 = 64 << 20
+
+    let owner: OwningUser
+    let look: ObjectLook
+    /// The public keys of this server.
+    let keys: [[UInt8]]
+
+    /// - Returns: the number of manifests.
+    func run() throws -> Int {
+        let manifests = try look.store.withSession { try $0.manifests(of: owner.userID) }
+        for manifest in manifests {
+            guard let object = try look.describe(manifest.objectID) else {
+                report(.manifestMissing, manifest, "the object does not exist")
+                continue
+            }
+            do {
+                try compare(try read(object), with: manifest)
+            } catch let error as ManifestError {
+                report(.manifestDamaged, manifest, "\(error)")
+            } catch let error as GzipError {
+                report(.manifestDamaged, manifest, "\(error)")
+            }
+        }
+        return manifests.count
+    }
+
+    private func report(_ problem: CloudProblem, _ manifest: ManifestRecord, _ detail: String) {
+        look.report(
+            problem, Violation(row: "user \(owner.userID), group number \(manifest.groupID.rawValue)", detail: detail))
+    }
+
+    private struct Contents {
+        var header: ManifestHeader
+        var states: [FileUUID: (version: FileVersion, state: ManifestFile.State)] = [:]
+    }
+
+    private func read(_ object: StoredObject) throws -> Contents {
+        guard object.sizeBytes <= Self.maximumBytes else { throw ManifestError.notAManifest }
+        var bytes: [UInt8] = []
+        try look.patiently { storage throws(CloudStorageError) in
+            bytes.removeAll()
+            try storage.provider.download(
+                objectID: object.objectID, from: storage.access,
+                receive: { piece in
+                    for index in piece.indices { bytes.append(piece[index]) }
+                    return Int64(bytes.count) <= Self.maximumBytes
+                })
+        }
+        var lines = try GzipLineReader(reading: bytes)
+        var (reader, digest, contents) = (ManifestReader(), StorableDigest(.sha256), nil as Contents?)
+        while let line = try lines.next() {
+            switch try reader.read(line) {
+            case .header(let header): contents = Contents(header: header)
+            case .files(let files):
+                for file in files { contents?.states[file.fileUUID] = (file.fileVersion, file.state) }
+            case .signature(let signature):
+                let message = GroupManifest.signedMessage(sha256: digest.finish())
+                guard keys.contains(where: { Ed25519Key.verifies(signature, over: message, by: $0) }) else {
+                    throw ManifestError.wrongSignature
+                }
+            case .member, .unknown: break
+            }
+            digest.update(line + [UInt8(ascii: "\n")])
+        }
+        try reader.end()
+        guard let contents else { throw ManifestError.notAManifest }
+        return contents
+    }
+
+    private func compare(_ contents: Contents, with manifest: ManifestRecord) throws {
+        var contents = contents
+        let found = try look.store.snapshot { session -> String? in
+            guard let group = try session.manifestGroup(manifest.groupID) else { return nil }
+            guard group.groupUUID == contents.header.groupUUID else { return "it is the manifest of another group" }
+            guard contents.header.masterVersion == manifest.masterVersion else {
+                return "it states master version \(contents.header.masterVersion), not \(manifest.masterVersion)"
+            }
+            guard group.masterVersion == manifest.masterVersion else { return nil }
+            var difference: String?
+            try session.manifestFiles(of: manifest.groupID) { file, _ in
+                let stated = contents.states.removeValue(forKey: file.fileUUID)
+                let isSame = stated.map { $0.version == file.fileVersion && ($0.state == .deleted) == file.isDeleted }
+                if isSame != true { difference = difference ?? "it does not state file \(file.fileUUID) as it is" }
+            }
+            if let surplus = contents.states.keys.first {
+                difference = difference ?? "it states an unknown file \(surplus)"
+            }
+            return difference
+        }
+        if let found { report(.manifestDiffers, manifest, found) }
+    }
+}

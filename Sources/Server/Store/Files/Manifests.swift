@@ -1,0 +1,294 @@
+import MariaDB
+public import SyncProtocol
+
+/// The manifest of a group that is in the folder of an owner.
+public struct ManifestRecord: Equatable, Sendable {
+    public var groupID: SharingGroupID
+    public var owner: OwningUser
+    /// The group's version that it states.
+    public var masterVersion: MasterVersion
+    /// Of its name.
+    public var sequence: Int64
+    public var objectID: String
+    /// The manifest before it, which is kept.
+    public var previousObjectID: String?
+    public var sizeBytes: Int64
+    public var writtenAt: WireDate
+
+    public init(
+        groupID: SharingGroupID, owner: OwningUser, masterVersion: MasterVersion, sequence: Int64, objectID: String,
+        previousObjectID: String?, sizeBytes: Int64, writtenAt: WireDate
+    ) {
+        self.groupID = groupID
+        self.owner = owner
+        self.masterVersion = masterVersion
+        self.sequence = sequence
+        self.objectID = objectID
+        self.previousObjectID = previousObjectID
+        self.sizeBytes = sizeBytes
+        self.writtenAt = writtenAt
+    }
+
+    static let columns: ColumnList = [
+        "sharing_group_id", "owning_user_id", "storage_type", "master_version", "sequence", "object_id",
+        "previous_object_id", "size_bytes", "written_at",
+    ]
+
+    init(_ row: borrowing Row) throws(StoreError) {
+        groupID = SharingGroupID(try row.number("sharing_group_id"))
+        owner = try OwningUser(row)
+        masterVersion = MasterVersion(try row.number("master_version"))
+        sequence = try row.number("sequence")
+        objectID = try row.string("object_id")
+        previousObjectID = try row.optionalString("previous_object_id")
+        sizeBytes = try row.number("size_bytes")
+        writtenAt = try row.date("written_at")
+    }
+
+    fileprivate var columnValues: ColumnValues {
+        [
+            "sharing_group_id": .int(groupID.rawValue), "owning_user_id": .int(owner.userID.rawValue),
+            "storage_type": .text(owner.storageType.rawValue), "master_version": .int(masterVersion.rawValue),
+            "sequence": .int(sequence), "object_id": .text(objectID),
+            "previous_object_id": .text(orNull: previousObjectID), "size_bytes": .int(sizeBytes),
+            "written_at": .date(writtenAt),
+        ]
+    }
+}
+
+/// What a manifest states about its group, besides its members and files.
+public struct ManifestGroup: Equatable, Sendable {
+    public var groupUUID: SharingGroupUUID
+    public var name: String?
+    public var createdAt: WireDate
+    public var masterVersion: MasterVersion
+    public var restoreMark: RestoreMark?
+    public var restoredMasterVersion: MasterVersion?
+}
+
+/// A member of a group with their account.
+public struct ManifestAccount: Equatable, Sendable {
+    public var userID: UserID
+    public var accountType: AccountType
+    public var providerUserID: String
+    public var name: String
+    public var permission: Permission
+    public var owningUserID: UserID?
+    public var joinedAt: WireDate
+}
+
+// MARK: Scheduling
+
+extension StoreSession {
+    /// Groups whose master version is not the one for which manifests were last scheduled, at most `limit`: they have
+    /// changed, with their files, members or permissions, or they have never been looked at.
+    ///
+    /// Reads all groups, by their primary keys.
+    public mutating func groupsWithoutManifests(limit: Int) throws(StoreError) -> [SharingGroupID] {
+        try all(
+            """
+            SELECT g.sharing_group_id
+              FROM sharing_groups g
+              LEFT JOIN manifest_scans s ON s.sharing_group_id = g.sharing_group_id
+             WHERE s.master_version IS NULL
+                OR s.master_version <> g.master_version
+             ORDER BY g.sharing_group_id
+             LIMIT ?
+            """, [.int(Int64(limit))]
+        ) { row throws(StoreError) in SharingGroupID(try row.number(0)) }
+    }
+
+    /// Schedules a manifest for every owner of live files in a group unless one is already scheduled, and the deletion
+    /// of the manifests of everybody else. Call in a transaction.
+    /// - Parameter interval: the time in seconds from a manifest to the next one in the same folder.
+    public mutating func scheduleManifests(
+        of groupID: SharingGroupID, interval: Int, at now: WireDate
+    ) throws(StoreError) {
+        let group = Value.int(groupID.rawValue)
+        let version = try first(
+            "SELECT master_version FROM sharing_groups WHERE sharing_group_id = ?", [group]
+        ) { row throws(StoreError) in try row.number(0) as Int64 }
+        guard let version else { return }
+        try execute(
+            """
+            INSERT INTO outbox (kind, user_id, storage_type, sharing_group_id, available_at, created_at, request_id)
+            SELECT 'writeManifest', u.user_id, CAST(u.account_type AS CHAR), ?,
+                   GREATEST(?, IFNULL(m.written_at + INTERVAL ? SECOND, ?)), ?, ?
+              FROM (SELECT DISTINCT owning_user_id
+                      FROM files
+                     WHERE sharing_group_id = ?
+                       AND NOT is_deleted) owners
+              JOIN users u ON u.user_id = owners.owning_user_id
+              LEFT JOIN manifests m ON m.sharing_group_id = ?
+                                   AND m.owning_user_id = u.user_id
+             WHERE u.account_type IN (\(SQL.owningAccountTypes))
+               AND NOT EXISTS (SELECT 1 FROM outbox o
+                                WHERE o.user_id = u.user_id AND o.object_id IS NULL AND o.sharing_group_id = ?
+                                  AND o.kind = 'writeManifest' AND o.lease_owner IS NULL)
+            """,
+            [group, .date(now), .int(Int64(interval)), .date(now), .date(now), requestValue, group, group, group])
+        let ended = try all(
+            """
+            SELECT \(ManifestRecord.columns, of: "m")
+              FROM manifests m
+             WHERE m.sharing_group_id = ?
+               AND NOT EXISTS (SELECT 1 FROM files f
+                                WHERE f.sharing_group_id = m.sharing_group_id
+                                  AND f.owning_user_id = m.owning_user_id AND NOT f.is_deleted)
+               FOR UPDATE
+            """, [group]
+        ) { row throws(StoreError) in try ManifestRecord(row.columns(of: "m")) }
+        for manifest in ended { try remove(manifest, at: now) }
+        try execute(
+            """
+            INSERT INTO manifest_scans (sharing_group_id, master_version, scanned_at)
+            VALUES (?, ?, ?)
+                ON DUPLICATE KEY UPDATE master_version = VALUES(master_version), scanned_at = VALUES(scanned_at)
+            """, [group, .int(version), .date(now)])
+    }
+
+    /// Deletes the record of a manifest, and schedules the deletion of its objects.
+    public mutating func remove(_ manifest: ManifestRecord, at now: WireDate) throws(StoreError) {
+        for objectID in [manifest.objectID, manifest.previousObjectID].compactMap(\.self) {
+            try addDeletion(of: objectID, in: manifest.owner, availableAt: now, at: now)
+        }
+        try execute(
+            "DELETE FROM manifests WHERE sharing_group_id = ? AND owning_user_id = ?",
+            [.int(manifest.groupID.rawValue), .int(manifest.owner.userID.rawValue)])
+    }
+
+    /// Does the same for all manifests of a user who is being removed. Call before the user's row is deleted.
+    mutating func removeManifests(of userID: UserID, at now: WireDate) throws(StoreError) {
+        for manifest in try manifests(of: userID) { try remove(manifest, at: now) }
+    }
+
+    /// All manifests in an owner's folder.
+    public mutating func manifests(of userID: UserID) throws(StoreError) -> [ManifestRecord] {
+        try all(
+            "SELECT \(ManifestRecord.columns) FROM manifests WHERE owning_user_id = ? ORDER BY sharing_group_id",
+            [.int(userID.rawValue)], ManifestRecord.init(_:))
+    }
+
+    /// The users whose folders contain manifests.
+    public mutating func ownersWithManifests() throws(StoreError) -> [UserID] {
+        try all("SELECT DISTINCT owning_user_id FROM manifests ORDER BY owning_user_id", []) { row throws(StoreError) in
+            UserID(try row.number(0))
+        }
+    }
+
+    // MARK: Writing
+
+    /// The manifest of a group in an owner's folder.
+    /// - Parameter locked: whether the row stays locked until the end of the transaction.
+    public mutating func manifest(
+        of groupID: SharingGroupID, in userID: UserID, locked: Bool = false
+    ) throws(StoreError) -> ManifestRecord? {
+        let values: [Value] = [.int(groupID.rawValue), .int(userID.rawValue)]
+        if locked {
+            return try first(
+                """
+                SELECT \(ManifestRecord.columns)
+                  FROM manifests
+                 WHERE sharing_group_id = ?
+                   AND owning_user_id = ?
+                   FOR UPDATE
+                """, values, ManifestRecord.init(_:))
+        }
+        return try first(
+            """
+            SELECT \(ManifestRecord.columns)
+              FROM manifests
+             WHERE sharing_group_id = ?
+               AND owning_user_id = ?
+            """, values, ManifestRecord.init(_:))
+    }
+
+    /// Replaces the record of a manifest, and schedules the deletion of the object before the previous one. Call in a
+    /// transaction.
+    /// - Parameters:
+    ///   - former: the record that was current when the new manifest was made.
+    ///   - publicKey: the key of its signature, which is published from now on.
+    /// - Returns: `false`, with nothing changed, if another process has written one meanwhile.
+    public mutating func replace(
+        _ former: ManifestRecord?, by manifest: ManifestRecord, signedWith publicKey: [UInt8], at now: WireDate
+    ) throws(StoreError) -> Bool {
+        guard try self.manifest(of: manifest.groupID, in: manifest.owner.userID, locked: true) == former else {
+            return false
+        }
+        if let surplus = former?.previousObjectID {
+            try addDeletion(of: surplus, in: manifest.owner, availableAt: now, at: now)
+        }
+        try execute(
+            "INSERT IGNORE INTO manifest_keys (public_key, first_used_at) VALUES (?, ?)",
+            [.bytes(publicKey), .date(now)])
+        let values = manifest.columnValues
+        try execute("REPLACE INTO manifests (\(values.columns)) VALUES (\(valuesOf: values.columns))", values.values)
+        return true
+    }
+
+    /// The public keys with which manifests have been signed, the latest first.
+    public mutating func manifestKeys() throws(StoreError) -> [(key: [UInt8], firstUsedAt: WireDate)] {
+        try all(
+            "SELECT public_key, first_used_at FROM manifest_keys ORDER BY first_used_at DESC, public_key", []
+        ) { row throws(StoreError) in
+            (key: try row.optionalData("public_key") ?? [], firstUsedAt: try row.date("first_used_at"))
+        }
+    }
+
+    // MARK: Contents
+
+    /// A group as a manifest states it; `nil` if it was removed.
+    public mutating func manifestGroup(_ groupID: SharingGroupID) throws(StoreError) -> ManifestGroup? {
+        try first(
+            """
+            SELECT sharing_group_uuid, name, created_at, master_version, restore_mark, restored_master_version
+              FROM sharing_groups
+             WHERE sharing_group_id = ?
+               AND NOT is_deleted
+            """, [.int(groupID.rawValue)]
+        ) { row throws(StoreError) in
+            ManifestGroup(
+                groupUUID: try row.identifier("sharing_group_uuid"), name: try row.optionalString("name"),
+                createdAt: try row.date("created_at"), masterVersion: MasterVersion(try row.number("master_version")),
+                restoreMark: try row.optionalString("restore_mark").flatMap { RestoreMark($0) },
+                restoredMasterVersion: try row.optionalNumber("restored_master_version").map { MasterVersion($0) })
+        }
+    }
+
+    /// The members of a group with their accounts, in the order of their numbers.
+    public mutating func manifestAccounts(of groupID: SharingGroupID) throws(StoreError) -> [ManifestAccount] {
+        try all(
+            """
+            SELECT u.user_id, u.account_type, u.provider_user_id, u.display_name, m.permission, m.owning_user_id,
+                   m.joined_at
+              FROM memberships m
+              JOIN users u ON u.user_id = m.user_id
+             WHERE m.sharing_group_id = ?
+             ORDER BY u.user_id
+            """, [.int(groupID.rawValue)]
+        ) { row throws(StoreError) in
+            ManifestAccount(
+                userID: UserID(try row.number("user_id")), accountType: try row.word("account_type"),
+                providerUserID: try row.string("provider_user_id"), name: try row.string("display_name"),
+                permission: try row.permission("permission"),
+                owningUserID: try row.optionalNumber("owning_user_id").map(UserID.init),
+                joinedAt: try row.date("joined_at"))
+        }
+    }
+
+    /// Passes all files of a group to `body`, deleted ones included, in the order of their creation.
+    public mutating func manifestFiles(
+        of groupID: SharingGroupID, _ body: (FileRecord, FileGroupUUID?) -> Void
+    ) throws(StoreError) {
+        try connection.query(
+            """
+            SELECT \(FileRecord.columns), file_group_uuid
+              FROM files
+             WHERE sharing_group_id = ?
+             ORDER BY created_at, file_group_uuid, file_uuid
+            """, [.int(groupID.rawValue)]
+        ) { row throws(StoreError) in
+            body(try FileRecord(row), try row.optionalIdentifier("file_group_uuid"))
+        }
+    }
+}
