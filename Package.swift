@@ -244,7 +244,7 @@ let package = Package(
         tests("Client", "SyncAccountsTests", ["SyncProtocol", "SyncAccounts", "SyncServerConnection"]),
         tests("Client", "SyncEngineTests", ["SyncProtocol", "SyncEngine"]),
         tests("Client", "SyncStoreTests", ["SyncProtocol", "SyncEngine", "SyncStore", grdb]),
-        tests("Client", "SyncClientTests", ["SyncClient", "SyncEngine", grdb]),
+        tests("Client", "SyncClientTests", ["SyncClient", "SyncEngine", grdb, httpTypes]),
         tests(
             "Client", "SyncClientStackTests",
             [
