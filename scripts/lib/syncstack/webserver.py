@@ -216,10 +216,10 @@ class WebServer:
         }
         changes = layout.nginx / "syncd-changes"
         changes.mkdir(mode=0o700, exist_ok=True)
-        for name in ("http.conf", "syncd_locations.conf"):
+        for name in ("syncd_http.conf", "syncd_locations.conf"):
             (changes / name).unlink(missing_ok=True)
         if modules:
-            texts["syncd-changes/http.conf"] = (sources / "syncd-changes-http.conf").read_text(
+            texts["syncd-changes/syncd_http.conf"] = (sources / "syncd-changes-http.conf").read_text(
                 encoding="utf-8").replace("/run/syncd/changes/publish.sock", str(layout.changes_socket))
             texts["syncd-changes/syncd_locations.conf"] = self._with_heartbeat(
                 (sources / "syncd-changes.conf").read_text(encoding="utf-8"))
