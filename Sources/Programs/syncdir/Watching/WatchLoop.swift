@@ -21,8 +21,8 @@ struct WatchLoop {
     private static let longestPause = Duration.seconds(60)
     /// Longest pause that a server can ask for.
     private static let longestWantedPause = Duration.seconds(600)
-    /// How many intervals pass without a signal until the library finds out whether one was lost, and between two attempts
-    /// to send what the server has refused.
+    /// How many intervals pass without a signal until the library finds out whether one was lost, between two attempts to
+    /// send what the server has refused, and between two rounds that send nothing: replaced files are kept for a while.
     private static let liveIntervals = 6
     /// How often to find out whether a server reports changes by now.
     private static let nextAttempt = Duration.seconds(3_600)
@@ -96,7 +96,7 @@ struct WatchLoop {
                 failures = 0
                 let wasBusy = tell(round, &told)
                 pause = round.hasMore ? Self.settling : max(.zero, ContinuousClock.now.duration(to: nextQuestion))
-                if watcher == nil { pause = min(pause, interval) }
+                pause = min(pause, watcher == nil ? interval : interval * Self.liveIntervals)
                 if !round.hasMore, wasBusy || !isIdle { say(Event(event: "idle"), nil) }
                 isIdle = !round.hasMore
             } catch {
