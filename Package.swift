@@ -263,7 +263,7 @@ let package = Package(
         tests(
             "Programs", "SyncdirStackTests",
             ["Posix", "SyncClient", "SyncDirectory", "syncdir", "TestSupport"], exclude: ["person.py"]),
-        tests("Programs", "AlbumStackTests", ["album", "TestSupport"], exclude: ["terminal.py"]),
+        tests("Programs", "AlbumStackTests", ["album", "Posix", "TestSupport"], exclude: ["terminal.py"]),
 
         // Tests of the whole system, and shared test code.
         .target(
