@@ -214,6 +214,7 @@ struct AppTests {
         #expect(original.contains("\n    include syncd/apps/*.conf;\n"))
     }
 
+    /// `syncctl --app notes setup --changes`.
     @Test("Each app has its own channels and publisher for signals about changes")
     func signals() throws {
         let files = SetupPaths.signals(of: notes)
