@@ -14,6 +14,7 @@ from .figure import Figure
 from .stage import Stage, slowest_hundredth
 
 ADDRESSES = 40
+INVENTORS = 50
 PATIENCE_SECONDS = 60.0
 STATUS = b"HTTP/1.1 "
 
@@ -39,8 +40,9 @@ def attack(stage: Stage) -> Iterator[Figure]:
         while not over.is_set():
             reply = subscribe(stage, tried.value, {
                 "X-token-type": "GoogleToken", "access_token": secrets.token_hex(16), "SyncServer-Device-UUID": new_uuid()})
-            tried.value += 1
-            refused.value += not reply.startswith(STATUS + b"200")
+            with tried.get_lock():
+                tried.value += 1
+                refused.value += not reply.startswith(STATUS + b"200")
 
     def connect_again() -> None:
         number = 0
@@ -59,7 +61,7 @@ def attack(stage: Stage) -> Iterator[Figure]:
             connection.close()
 
     processes = [context.Process(target=run, args=works)
-                 for works in ([invent], [commit], [connect_again] * (loops // 2), [connect_again] * (loops // 2))]
+                 for works in ([invent] * INVENTORS, [commit], [connect_again] * (loops // 2), [connect_again] * (loops // 2))]
     for process in processes:
         process.start()
     try:
