@@ -245,7 +245,7 @@ let package = Package(
         tests("Client", "SyncAccountsTests", ["SyncProtocol", "SyncAccounts", "SyncServerConnection"]),
         tests("Client", "SyncEngineTests", ["SyncProtocol", "SyncEngine"]),
         tests("Client", "SyncStoreTests", ["SyncProtocol", "SyncEngine", "SyncStore", grdb]),
-        tests("Client", "SyncClientTests", ["SyncClient", "SyncEngine", grdb]),
+        tests("Client", "SyncClientTests", ["SyncClient", "SyncEngine", grdb, httpTypes]),
         tests(
             "Client", "SyncClientStackTests",
             [
@@ -264,7 +264,7 @@ let package = Package(
         tests(
             "Programs", "SyncdirStackTests",
             ["Posix", "SyncClient", "SyncDirectory", "syncdir", "TestSupport"], exclude: ["person.py"]),
-        tests("Programs", "AlbumStackTests", ["album", "TestSupport"], exclude: ["terminal.py"]),
+        tests("Programs", "AlbumStackTests", ["album", "Posix", "TestSupport"], exclude: ["terminal.py"]),
 
         // Tests of the whole system, and shared test code.
         .target(

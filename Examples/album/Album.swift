@@ -9,10 +9,11 @@ struct Album: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "A shared photo album for the terminal: an example app for SyncServer's client library.",
         discussion:
-            "Changes are stored here first, without the network; `album sync` sends them, and fetches others' changes.",
+            "Changes are stored here first, without the network; `album sync` sends them, and fetches others' changes. "
+            + "`album watch` does both continuously.",
         subcommands: [
             SignIn.self, Create.self, Invite.self, Members.self, Invitation.self, Join.self, Albums.self, Add.self,
-            Comment.self, Remove.self, List.self, Show.self, Sync.self,
+            Comment.self, Remove.self, List.self, Show.self, Sync.self, Watch.self,
         ])
 }
 

@@ -161,6 +161,62 @@ struct Sync: AsyncParsableCommand {
     }
 }
 
+/// `album watch`.
+struct Watch: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Shows changes by others as they arrive, until you end it (Ctrl-C).",
+        discussion: """
+            Sends your waiting changes first. Other commands cannot use the device meanwhile. If the server does not \
+            report changes by itself, asks once a minute.
+            """)
+
+    @OptionGroup var options: DeviceOptions
+    @OptionGroup var album: AlbumOptions
+
+    func run() async throws {
+        try await options.withDevice { device in
+            let group = try album.group(device)
+            var shown = try Self.contents(device, group)
+            let (changes, errors) = (device.client.fileChanges(inSharingGroup: group), device.client.errors)
+            let complaining = Task {
+                for await error in errors { Self.say("not synced: \(sentences.sentence(for: error))") }
+            }
+            let syncing = Task { await device.client.syncAutomatically() }
+            defer {
+                complaining.cancel()
+                syncing.cancel()
+            }
+            Self.say("Watching the album.")
+            for await _ in changes {
+                let now = try Self.contents(device, group)
+                for (photo, discussion) in now {
+                    let title = printable(discussion.title)
+                    if shown[photo] == nil { Self.say("new photo: \(title)") }
+                    for message in discussion.messages where shown[photo]?.messages.contains(message) != true {
+                        Self.say("\(title): \(printable(message.author)): \(printable(message.text))")
+                    }
+                }
+                for (photo, discussion) in shown where now[photo] == nil {
+                    Self.say("removed: \(printable(discussion.title))")
+                }
+                shown = now
+            }
+        }
+    }
+
+    /// The discussions of the photos, keyed by the UUIDs of the pictures.
+    private static func contents(_ device: AlbumDevice, _ group: SharingGroupUUID) throws -> [FileUUID: Discussion] {
+        var discussions: [FileUUID: Discussion] = [:]
+        for photo in device.photos(in: group) {
+            discussions[photo.picture.fileUUID] = try device.discussion(of: photo)
+        }
+        return discussions
+    }
+
+    /// Writes a line at once, also into a pipe.
+    private static func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+}
+
 /// Foreign text without anything that a terminal could interpret as a command.
 func printable(_ text: String) -> String {
     String(

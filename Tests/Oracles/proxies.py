@@ -4,14 +4,15 @@ usage: proxies.py FOLDER CERTIFICATES [PROXY]...
 
 Each proxy accepts TLS with HTTP/2 and HTTP/1.1, and connects to nginx with HTTPS. Through it, a person signs in,
 uploads 20 MB and downloads them, is rejected at the head of a long upload, sends metadata of 30,000 bytes and reads
-them in both ways, starts an upload in pieces, and sends a query of 50,000 bytes. Environment: that of a stack whose
-publicURL is https://sync.example.com/below.
+them in both ways, starts an upload in pieces, sends a query of 50,000 bytes, and listens for changes. Environment: that
+of a stack whose publicURL is https://sync.example.com/below, and whose heartbeats come every second.
 """
 
 import hashlib
 import http.client
 import json
 import os
+import queue
 import re
 import shutil
 import signal
@@ -19,14 +20,16 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 import urllib.parse
 import urllib.request
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
-from syncstack.webserver import adapted
+from syncstack.webserver import NCHAN, adapted
 
 SERVER = urllib.parse.urlsplit(os.environ["SYNC_URL"])
 SANDBOX = os.environ["SANDBOX_URL"]
@@ -34,6 +37,9 @@ PUBLIC_URL = "https://sync.example.com/below"
 CONTENTS = os.urandom(20_000_000)
 METADATA = "m" * 30_000
 REFUSALS = 10  # rejected uploads, with each version of HTTP
+HEARTBEATS = 3
+COMMITS = 3  # signalled while each stream is open
+PATIENCE_SECONDS = 30.0
 
 NGINX = """\
 pid {folder}/nginx.pid;
@@ -328,6 +334,81 @@ def examine(proxy: str, phone: Phone, folder: Path, passes_underscores: bool) ->
         check(sum(has_body for _, has_body in seen) >= least, f"a rejected upload receives its JSON, {version}", proxy)
 
 
+# MARK: Signals about changes
+
+
+class Listening:
+    """A stream of signals, as curl receives it, line by line."""
+
+    def __init__(self, phone: Phone, version: str, known: str):
+        own = phone.headers() | {"Accept": "text/event-stream", "Last-Event-ID": known}
+        headers = [part for name, value in own.items() for part in ("-H", f"{name}: {value}")]
+        self.process = subprocess.Popen(
+            ["curl", "-sSN", version, "--cacert", phone.ca_file, *headers, f"https://localhost:{phone.port}/Changes/"],
+            stdout=subprocess.PIPE)
+        self.lines: queue.Queue[tuple[float, bytes]] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def __enter__(self) -> "Listening":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def _read(self) -> None:
+        for line in self.process.stdout:
+            self.lines.put((time.monotonic(), line))
+
+    def await_line(self, beginning: bytes) -> float | None:
+        """When the next line with this beginning arrived."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while (rest := end - time.monotonic()) > 0:
+            try:
+                arrived, line = self.lines.get(timeout=rest)
+            except queue.Empty:
+                break
+            if line.startswith(beginning):
+                return arrived
+        return None
+
+
+def known_state(phone: Phone) -> str:
+    reply, body = phone.request("GET", "Changes")
+    if reply is None or reply.status != 200:
+        sys.exit(f"the state is not known: {body[:200]!r}")
+    return json.loads(body)["lastEventId"]
+
+
+def examine_signals(proxy: str, phone: Phone) -> None:
+    group = str(uuid.uuid4())
+    reply, body = phone.request("POST", "CreateSharingGroup", sharingGroupUUID=group)
+    check(reply is not None and reply.status == 200, f"a group ({body[:200]!r})", proxy)
+    version = 0
+    for http_version in ("--http1.1", "--http2"):
+        with Listening(phone, http_version, known_state(phone)) as stream:
+            check(stream.await_line(b":") is not None, f"a stream of signals begins, {http_version}", proxy)
+            delays = []
+            for _ in range(COMMITS):
+                commit(phone, group, version)
+                committed, version = time.monotonic(), version + 1
+                data = f'data: {{"sharingGroupUUID":"{group}","masterVersion":{version}}}'
+                arrived = stream.await_line(data.encode())
+                delays.append(PATIENCE_SECONDS if arrived is None else arrived - committed)
+            # The best one: other programs may hold up the machine.
+            check(min(delays) < 1 and max(delays) < PATIENCE_SECONDS,
+                  f"signals arrive within a second, {http_version} ({', '.join(f'{delay:.3f}' for delay in delays)})", proxy)
+            beats = [stream.await_line(b":") for _ in range(HEARTBEATS)]
+            check(None not in beats, f"heartbeats arrive, {http_version}", proxy)
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(phone.request, "GET", "Changes", None, {"Last-Event-ID": known_state(phone)})
+        check(not wait([waiting], timeout=0.5).done, "a long poll waits", proxy)
+        commit(phone, group, version)
+        reply, body = waiting.result()
+    check(reply is not None and reply.status == 200 and json.loads(body).get("masterVersion") == version + 1,
+          f"a long poll ends with a change ({body[:200]!r})", proxy)
+
+
 def main() -> None:
     folder, certificates, *chosen = sys.argv[1:]
     ca_file = os.environ["CA_FILE"]
@@ -339,7 +420,10 @@ def main() -> None:
         with open(own / "log", "wb") as log, subprocess.Popen(command(names), stdout=log, stderr=log) as process:
             try:
                 await_port(names["port"], process)
-                examine(name, Phone(names["port"], ca_file), own, passes_underscores)
+                phone = Phone(names["port"], ca_file)
+                examine(name, phone, own, passes_underscores)
+                if NCHAN.exists():
+                    examine_signals(name, phone)
             finally:
                 process.send_signal(signal.SIGTERM)
     for sentence in failures:

@@ -21,17 +21,21 @@ public final class PrivateStack: Sendable {
     ///   - responders: processes of the `api` role, and as many of the `transfer` role.
     ///   - clocks: the deviation of the wall clock of each role's processes, such as `["jobs": "+2h"]`.
     ///   - overrides: members of the server's configuration that differ from the stack's usual ones, as JSON.
+    ///   - heartbeatSeconds: the seconds between two heartbeats of a stream of signals, instead of the usual 30.
     ///   - resolvesNames: whether the server looks up providers' names, which requires root.
     ///   - environment: variables for the processes, in addition to those of this one.
     public init(
         _ name: String, responders: Int = 2, clocks: [String: String] = [:], overrides: String? = nil,
-        resolvesNames: Bool = false,
+        heartbeatSeconds: Int? = nil, resolvesNames: Bool = false,
         environment: [String: String] = [:]
     ) throws {
         folder = FileManager.default.temporaryDirectory
             .appending(path: "syncserver-\(name)-\(ProcessInfo.processInfo.processIdentifier)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try Self.configuration(overrides).write(to: folder.appending(path: "syncd-overrides.json"))
+        if let heartbeatSeconds {
+            try Data("\(heartbeatSeconds)".utf8).write(to: folder.appending(path: "heartbeat-seconds"))
+        }
         let findings = ProcessInfo.processInfo.environment["SYNC_CANARY_DIR"].map {
             "\($0)/\(name)-\(ProcessInfo.processInfo.processIdentifier)"
         }

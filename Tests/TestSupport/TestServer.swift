@@ -23,7 +23,7 @@ public struct TestServer: Sendable {
 
     private static let faultyResult = Result { try TestServer(PrivateStack("faults")) }
     private static let configuredResult = Result {
-        try TestServer(PrivateStack("configured", responders: 1, overrides: overrides))
+        try TestServer(PrivateStack("configured", responders: 1, overrides: overrides, heartbeatSeconds: 1))
     }
     private static let overrides = """
         {

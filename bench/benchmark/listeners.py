@@ -10,13 +10,18 @@ import socket
 import statistics
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from .bench_stack import BenchStack
-from .load import LoadError
+from .load import LoadError, requests_per_second
 from .people import Person, sign_up
+from .requests import CONNECTIONS, FILES
+from .responsiveness import UPLOADS, Crowd
 from .table import Result
+from .transfers import MEBIBYTE, Transfers
 
 GROUPS = 10
 LISTENERS_OF_A_PERSON = 60  # nginx permits 64 in each process
@@ -145,13 +150,10 @@ def delays(listeners: Listeners, commits: list[tuple[bytes, float, int]]) -> lis
             for event, answered, _ in commits for arrival in listeners.arrivals[event]]
 
 
-def measure(stack: BenchStack, total: int, seconds: float) -> dict[str, float]:
-    """Opens `total` streams, and measures them idle, and with a commit a second in each group."""
-    each = -(-total // GROUPS)
-    groups = begin_groups(stack, -(-each // LISTENERS_OF_A_PERSON))
+@contextmanager
+def opened_streams(stack: BenchStack, groups: list[list[Person]], each: int) -> Iterator[Listeners]:
+    """Opens `each` streams of every group, all of which have begun."""
     states = {person.user_id: known_state(person) for members in groups for person in members}
-    nginx, syncd = pids(stack, "nginx"), pids(stack, "syncd_api")
-    nginx_before, syncd_before = memory_kibibytes(nginx), memory_kibibytes(syncd)
     with Listeners(stack) as listeners:
         for members in groups:
             rest = each
@@ -160,6 +162,16 @@ def measure(stack: BenchStack, total: int, seconds: float) -> dict[str, float]:
                 listeners.add(person, states[person.user_id], count)
                 rest -= count
         listeners.wait_for_greetings()
+        yield listeners
+
+
+def measure(stack: BenchStack, total: int, seconds: float) -> dict[str, float]:
+    """Opens `total` streams, and measures them idle, and with a commit a second in each group."""
+    each = -(-total // GROUPS)
+    groups = begin_groups(stack, -(-each // LISTENERS_OF_A_PERSON))
+    nginx, syncd = pids(stack, "nginx"), pids(stack, "syncd_api")
+    nginx_before, syncd_before = memory_kibibytes(nginx), memory_kibibytes(syncd)
+    with opened_streams(stack, groups, each) as listeners:
         opened = len(listeners.sockets)
         time.sleep(11)  # nchan repeats signals of the last ten seconds
         if listeners.lost:
@@ -219,3 +231,30 @@ def waiting(stack: BenchStack, total: int, seconds: float) -> list[Result]:
         Result("P19d", "memory of nginx for a listener without TLS", "KiB", 20, 16, [many["memory"]],
                note=f"syncd grew by {many['syncd']:,.0f} KiB in total"),
     ]
+
+
+def beside(stack: BenchStack, reader: Person, total: int, repetitions: int, seconds: float, gibibytes: float) -> list[Result]:
+    """P2, P4 and P7 with and without idle listeners, interleaved."""
+    each = -(-total // GROUPS)
+    groups = begin_groups(stack, -(-each // LISTENERS_OF_A_PERSON))
+    transfers, crowd = Transfers(stack, gibibytes), Crowd(stack, seconds)
+    url = f"{stack.environment['SYNC_HTTP_URL']}/Index/?sharingGroupUUID={reader.group}"
+
+    def figures() -> tuple[float, float, float]:
+        return (requests_per_second(url, seconds, CONNECTIONS, reader.headers()),
+                transfers.upload_and_forget() / MEBIBYTE, crowd.with_uploads())
+
+    alone, accompanied = [], []
+    for _ in range(repetitions):
+        alone.append(figures())
+        with opened_streams(stack, groups, each) as listeners:
+            accompanied.append(figures())
+            if listeners.lost:
+                raise LoadError(f"{listeners.lost} streams ended.")
+    company = f"beside {each * GROUPS:,} idle listeners, against without"
+    lines = (("e", f"Index of {FILES:,} files", "/s", 0.8, 0.95, False),
+             ("f", f"UploadFile of {gibibytes:g} GiB", "MiB/s", 0.8, 0.95, False),
+             ("g", f"p99 of Index with {UPLOADS} slow uploads in flight", "ms", 1.5, 1.2, True))
+    return [Result(f"P19{letter}", f"{what} {company}", unit, gate, aim, ours, baseline, is_cost=is_cost)
+            for (letter, what, unit, gate, aim, is_cost), ours, baseline in zip(
+                lines, map(list, zip(*accompanied)), map(list, zip(*alone)))]

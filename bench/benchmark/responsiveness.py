@@ -24,26 +24,33 @@ PATIENCE_SECONDS = 10.0
 LEAST_SHARE = 0.9  # of the bytes; with less, the load is not the intended one
 
 
-def crowded(stack: BenchStack, repetitions: int, seconds: float) -> list[Result]:
-    reader, uploader = sign_up(stack, "Karl"), sign_up(stack, "Kim")
-    give_many_files(stack, reader, FEW_FILES)
-    url = f"{stack.environment['SYNC_HTTP_URL']}/Index/?sharingGroupUUID={reader.group}"
-    replies: list[int] = []
-    received: list[float] = []
+class Crowd:
+    """A reader who asks for Index while others upload."""
 
-    def alone(_=None) -> float:
-        milliseconds, count = slowest_hundredth(url, seconds, reader.headers())
-        replies.append(count)
+    def __init__(self, stack: BenchStack, seconds: float):
+        self.reader, self.uploader = sign_up(stack, "Karl"), sign_up(stack, "Kim")
+        self.stack, self.seconds = stack, seconds
+        give_many_files(stack, self.reader, FEW_FILES)
+        self.url = f"{stack.environment['SYNC_HTTP_URL']}/Index/?sharingGroupUUID={self.reader.group}"
+        self.replies: list[int] = []
+        self.received: list[float] = []
+
+    def alone(self, _=None) -> float:
+        milliseconds, count = slowest_hundredth(self.url, self.seconds, self.reader.headers())
+        self.replies.append(count)
         return milliseconds
 
-    def in_company(uploads: Uploads) -> float:
+    def with_uploads(self, _=None) -> float:
+        return self.in_company(Uploads(self.stack, self.uploader))
+
+    def in_company(self, uploads: Uploads) -> float:
         with ThreadPoolExecutor(1) as background, SlowPhones(uploads, UPLOADS, BYTES_PER_SECOND) as phones:
-            sending = background.submit(phones.send, 2 * seconds + PATIENCE_SECONDS, BEGIN_SECONDS)
+            sending = background.submit(phones.send, 2 * self.seconds + PATIENCE_SECONDS, BEGIN_SECONDS)
             try:
                 wait_until(lambda: sending.done() or uploads.in_flight() == UPLOADS, BEGIN_SECONDS + PATIENCE_SECONDS)
                 phones.check_in_flight()
                 before, began = uploads.received_bytes(), time.monotonic()
-                milliseconds = alone()
+                milliseconds = self.alone()
                 rate = (uploads.received_bytes() - before) / (time.monotonic() - began)
                 phones.check_in_flight()
             finally:
@@ -53,19 +60,22 @@ def crowded(stack: BenchStack, repetitions: int, seconds: float) -> list[Result]
             raise LoadError(
                 f"{UPLOADS} uploads of {BYTES_PER_SECOND / 1e3:.0f} kB/s transfer only {rate / 1e6:.1f} MB/s: this machine"
                 " is too slow for P7, or too busy.")
-        received.append(rate)
+        self.received.append(rate)
         return milliseconds
 
+
+def crowded(stack: BenchStack, repetitions: int, seconds: float) -> list[Result]:
+    crowd = Crowd(stack, seconds)
     with_ours, without, with_floor = interleaved(
-        lambda _: in_company(Uploads(stack, uploader)), alone, lambda _: in_company(UploadsToFloor(stack, uploader)),
+        crowd.with_uploads, crowd.alone, lambda _: crowd.in_company(UploadsToFloor(stack, crowd.uploader)),
         repetitions=repetitions, warm_up=False)
     attainable = statistics.median(with_floor) / statistics.median(without)
     line = Result(
         "P7", f"p99 of Index with {UPLOADS} slow uploads in flight, against without", "ms", 1.5, 1.2, with_ours,
         without, is_cost=True)
     line.note = (
-        f"with the uploads through the floor {attainable:.2f}; at least {min(replies):,} replies each time; the uploads"
-        f" transferred at least {min(received) / 1e6:.1f} MB/s")
+        f"with the uploads through the floor {attainable:.2f}; at least {min(crowd.replies):,} replies each time; the uploads"
+        f" transferred at least {min(crowd.received) / 1e6:.1f} MB/s")
     # A gate that the floor passes is not relaxed.
     if attainable > line.gate:
         line.floor = with_floor

@@ -55,7 +55,9 @@ extension SyncServer {
         /// storage permit that. The provider then sees this device's address. The library verifies the bytes. If a
         /// direct download fails for any reason, the bytes are downloaded through the server.
         public var directDownloads = false
-        /// Whether ``SyncServer/liveChanges()`` connects to the server. If not, its streams are empty.
+        /// Whether ``SyncServer/liveChanges(renewedAfter:)`` connects to the server, and
+        /// ``SyncServer/syncAutomatically(every:)`` with it, unless the app registers for push notifications. If not, the
+        /// streams are empty.
         public var liveChanges = true
         /// The policy for retrying requests.
         public var retryPolicy = RetryPolicy()

@@ -17,129 +17,160 @@ extension SyncServer {
     /// Learns of changes by others as soon as they are committed, for as long as the stream is read.
     ///
     /// The app decides what to do with a change, usually
-    /// ``sync(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)``.
-    /// Signals can be lost: sync from time to time, and when the app comes to the foreground. The stream ends if the
-    /// server does not offer signals, if ``Configuration/liveChanges`` is false, or with the library; then ask from time
-    /// to time. While the instance is suspended, the device does not listen.
+    /// ``sync(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)``; ``syncAutomatically(every:)`` does
+    /// that by itself. Between ``LiveChange/listening`` and ``LiveChange/interrupted``, asking for changes is not
+    /// necessary: if a signal is lost, the library notices when it next renews its connection, and reports
+    /// ``LiveChange/somethingChanged``. It renews the connection `trust` after the last signal, then each time after
+    /// twice as long, at most after 30 minutes. So an idle device sends two requests an hour.
+    ///
+    /// The library connects again after a failure, and after 75 seconds without the server's heartbeat. While the instance
+    /// is suspended, the device does not listen. Within 30 seconds after the credentials have changed, it connects with
+    /// the new ones. See <doc:ChangesByOthers>.
+    ///
+    /// The stream ends if the server does not offer signals, if the user has signed out or must sign in again, if
+    /// ``Configuration/liveChanges`` is false, or with the library. Then ask from time to time.
     ///
     /// Each stream is a connection to the server: an app needs one. An app with push notifications needs none.
-    public func liveChanges() -> AsyncStream<LiveChange> {
+    /// - Parameter trust: The time from the last signal to the first renewal: at least one second, at most 30 minutes.
+    public func liveChanges(renewedAfter trust: Duration = .seconds(60)) -> AsyncStream<LiveChange> {
         let (stream, continuation) = AsyncStream.makeStream(of: LiveChange.self, bufferingPolicy: .bufferingNewest(256))
-        guard configuration.liveChanges, let connection else {
+        guard configuration.liveChanges, let connection, let credentialProvider else {
             continuation.finish()
             return stream
         }
-        let listener = LiveListener(connection, driver, continuation)
+        let listener = LiveListener(
+            connection: connection, credentials: credentialProvider, driver: driver,
+            firstTrust: min(max(trust, .seconds(1)), LiveListener.longestTrust), continuation: continuation)
         let task = Task { await listener.run() }
         continuation.onTermination = { _ in task.cancel() }
         return stream
     }
+
+    /// Syncs without further requests by the app, until the calling task is cancelled or the library is closed.
+    ///
+    /// Syncs the groups that others have changed: at once, when the instance is resumed, when the server reports a change
+    /// (``liveChanges(renewedAfter:)``), and otherwise every `interval`. Also sends closed queues. A sync of a group
+    /// closes its queue first, as every sync does. While the server passes signals on, the library asks only if a sync
+    /// has failed, so an idle device sends two requests an hour. Errors are reported by ``errors``.
+    ///
+    /// The device does not listen after ``registerPushNotificationToken(_:kind:environment:)``: then pushes report
+    /// changes, and the app requests the syncs.
+    ///
+    /// Call it once, in a task that lives as long as the instance is used:
+    /// ```swift
+    /// let syncing = Task { await client.syncAutomatically() }
+    /// ```
+    /// - Parameter interval: The time between two questions without signals, at least one second.
+    public func syncAutomatically(every interval: Duration = .seconds(60)) async {
+        await AutomaticSync(self, interval: max(interval, .seconds(1))).run()
+    }
 }
 
-/// Keeps a connection for signals about changes, and connects again when it ends.
-private struct LiveListener: Sendable {
-    /// The longest pause after failures, in seconds.
-    private static let longestPause = 60.0
-    /// The longest pause that a server can ask for, in seconds.
-    private static let longestWanted = 600.0
-    /// The range of the pause after the server has ended a stream: other devices connect again at the same time.
-    private static let jitter = 0.0...2.0
+/// Requests syncs when the server reports changes, and from time to time.
+private struct AutomaticSync: Sendable {
+    /// How often to find out whether a server offers signals by now, or whether the user has signed in again.
+    private static let nextAttempt: Duration = .seconds(3_600)
 
-    let connection: ServerConnection
-    let driver: SyncDriver
-    let continuation: AsyncStream<LiveChange>.Continuation
+    private let client: SyncServer
+    private let interval: Duration
+    private let wishes = Wishes()
 
-    init(
-        _ connection: ServerConnection, _ driver: SyncDriver, _ continuation: AsyncStream<LiveChange>.Continuation
-    ) {
-        self.connection = connection
-        self.driver = driver
-        self.continuation = continuation
+    init(_ client: SyncServer, interval: Duration) {
+        self.client = client
+        self.interval = interval
     }
 
     func run() async {
-        var known: String?
-        var failures = 0
-        let isListening = Listening()
-        while !Task.isCancelled, await awaitResumption() {
-            var pause = Double.random(in: Self.jitter)
-            do throws(ServerConnectionError) {
-                let before = known
-                known = try await listenUnlessSuspended(after: known, isListening)
-                failures = 0
-                // The server has named the current state, and waits for it.
-                if before != known, !isListening.value { pause = 0 }
-            } catch {
-                if error.serverCode == .known(.endpointUnknown) || error.status == 404 { break }
-                if isListening.set(false) { continuation.yield(.interrupted) }
-                // Suspended, or about to end.
-                if error.code == .cancelled { continue }
-                failures += 1
-                pause = min(Self.longestPause, Double(1 << min(failures - 1, 6))) * Double.random(in: 0.5...1)
-                if let wanted = error.retryAfter {
-                    pause = max(pause, min(wanted / .seconds(1), Self.longestWanted))
-                }
+        let suspensions = client.driver.suspensions.stream(.bufferingNewest(1), first: client.driver.isSuspended)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await _ in wishes.bell { await sync() } }
+            group.addTask { await ask() }
+            group.addTask { await listenWithoutPush() }
+            // Ends with the library, or with the calling task.
+            for await isSuspended in suspensions where !isSuspended { wishes.add(nil) }
+            group.cancelAll()
+        }
+    }
+
+    /// Asks every interval, unless the server passes signals on and the last sync was successful.
+    private func ask() async {
+        while (try? await client.driver.environment.sleep(interval)) != nil {
+            let isIncomplete = client.uploadsPending || client.sharingGroups.contains(where: \.syncNeeded)
+            if !wishes.isListening || isIncomplete { wishes.add(nil) }
+        }
+    }
+
+    /// Listens until the app registers for push notifications.
+    private func listenWithoutPush() async {
+        let driver = client.driver
+        let registrations = driver.pushRegistrations.stream(
+            .bufferingNewest(1), first: driver.hasPush.load(ordering: .relaxed) ? () : nil)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                repeat {
+                    for await change in client.liveChanges() { wishes.note(change) }
+                    wishes.note(.interrupted)
+                } while (try? await driver.environment.sleep(Self.nextAttempt)) != nil
             }
-            do { try await driver.environment.sleep(.seconds(pause)) } catch { break }
+            for await _ in registrations { break }
+            group.cancelAll()
         }
-        continuation.finish()
     }
 
-    /// Listens until the server ends the connection, or the instance is suspended.
-    private func listenUnlessSuspended(
-        after known: String?, _ isListening: Listening
-    ) async throws(ServerConnectionError) -> String? {
-        let continuation = continuation
-        let listening = Task { [connection] () -> Result<String?, ServerConnectionError> in
-            do throws(ServerConnectionError) {
-                return .success(
-                    try await connection.listen(after: known) { signal in
-                        switch signal {
-                        case .listening: if isListening.set(true) { continuation.yield(.listening) }
-                        case .signal(let signal):
-                            if let change = signal.change {
-                                continuation.yield(.changed(change.sharingGroupUUID, change.masterVersion))
-                            } else {
-                                continuation.yield(.somethingChanged)
-                            }
-                        }
-                    })
-            } catch { return .failure(error) }
+    private func sync() async {
+        client.resumePendingUploads()
+        if let groups = wishes.take() {
+            for group in groups { _ = try? await client.synced(group) }
+            // Unless a group is new, its version is known now.
+            guard groups.contains(where: { group in !client.sharingGroups.contains { $0.sharingGroupUUID == group } })
+            else { return }
         }
-        let suspensions = driver.suspensions.stream(.bufferingNewest(1), first: driver.isSuspended)
-        let watching = Task {
-            for await isSuspended in suspensions where isSuspended { break }
-            listening.cancel()
+        guard (try? await client.synced()) != nil else { return }
+        for group in client.sharingGroups where group.syncNeeded {
+            _ = try? await client.synced(group.sharingGroupUUID)
         }
-        let result = await withTaskCancellationHandler {
-            await listening.value
-        } onCancel: {
-            listening.cancel()
-        }
-        watching.cancel()
-        return try result.get()
     }
 
-    /// Waits until the instance is not suspended.
-    /// - Returns: false if the library has ended.
-    private func awaitResumption() async -> Bool {
-        let suspensions = driver.suspensions.stream(.bufferingNewest(1), first: driver.isSuspended)
-        for await isSuspended in suspensions where !isSuspended { return true }
-        return false
-    }
-}
+    /// The groups to sync next; changes that come faster than they are synced become one sync.
+    private final class Wishes: Sendable {
+        private struct State {
+            /// Nil for all groups.
+            var groups: Set<SharingGroupUUID>? = []
+            var isListening = false
+        }
 
-/// Whether the server currently passes signals on.
-private final class Listening: Sendable {
-    private let state = Mutex(false)
+        private let state = Mutex(State())
+        private let ring: AsyncStream<Void>.Continuation
+        /// Rings when there are wishes.
+        let bell: AsyncStream<Void>
 
-    var value: Bool { state.withLock { $0 } }
+        init() { (bell, ring) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1)) }
 
-    /// - Returns: whether that is a change.
-    func set(_ isListening: Bool) -> Bool {
-        state.withLock { state in
-            defer { state = isListening }
-            return state != isListening
+        /// Whether the server passes signals on.
+        var isListening: Bool { state.withLock { $0.isListening } }
+
+        func note(_ change: LiveChange) {
+            switch change {
+            case .listening: state.withLock { $0.isListening = true }
+            case .interrupted: state.withLock { $0.isListening = false }
+            case .changed(let group, _): add(group)
+            case .somethingChanged: add(nil)
+            }
+        }
+
+        /// - Parameter group: Nil for all.
+        func add(_ group: SharingGroupUUID?) {
+            state.withLock { state in
+                if let group { state.groups?.insert(group) } else { state.groups = nil }
+            }
+            ring.yield()
+        }
+
+        func take() -> Set<SharingGroupUUID>? {
+            state.withLock { state in
+                defer { state.groups = [] }
+                return state.groups
+            }
         }
     }
 }

@@ -160,7 +160,8 @@ extension SyncServer {
         }
     }
 
-    /// Registers this device for push notifications; the last registration counts.
+    /// Registers this device for push notifications; the last registration counts. ``syncAutomatically(every:)`` then no
+    /// longer listens.
     public func registerPushNotificationToken(
         _ token: String, kind: PushNotificationKind? = nil, environment: PushNotificationEnvironment? = nil
     ) async throws(SyncError) {
@@ -170,6 +171,8 @@ extension SyncServer {
         try await asked { () throws(ServerConnectionError) in
             try await connection.registerPushNotificationToken(request)
         }
+        driver.hasPush.store(true, ordering: .relaxed)
+        driver.pushRegistrations.send(())
     }
 
     // MARK: Parts

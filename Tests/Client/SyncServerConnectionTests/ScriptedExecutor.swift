@@ -12,12 +12,14 @@ final class ScriptedExecutor: HTTPExecutor {
     private let script: Script
     private let recorded = Mutex([HTTPExchange]())
 
-    init(sendsParts: Bool = false, _ script: @escaping Script) {
+    init(sendsParts: Bool = false, streamsReplies: Bool = false, _ script: @escaping Script) {
         self.sendsParts = sendsParts
+        self.streamsReplies = streamsReplies
         self.script = script
     }
 
     let sendsParts: Bool
+    let streamsReplies: Bool
 
     /// Sends these replies in order, and then repeats the last one.
     convenience init(_ replies: [Result<HTTPReply, TransportFailure>]) {

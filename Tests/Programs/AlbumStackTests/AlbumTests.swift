@@ -1,4 +1,6 @@
 import Foundation
+import Glibc
+import Posix
 import TestSupport
 import Testing
 
@@ -192,6 +194,40 @@ struct AlbumTests {
         // Only the removed photo's discussion had been sent.
         #expect(try album("phone", "sync") == "1 changes sent, 0 received")
         #expect(try album("phone", "list") == "1  Evening, 0 comments")
+    }
+
+    @Test("A watch sends what waits, and shows photos, comments and removals by others as they arrive")
+    func watching() async throws {
+        try adaWithPhoto()
+        let code = try album("phone", "invite")
+        try album("other", "sign-in", "--server", address, "--sandbox", sandbox, "--person", "Bob")
+        try album("other", "join", code)
+        let log = folder.url.appending(path: "watch.log")
+        try Data().write(to: log)
+        let output = try FileHandle(forWritingTo: log)
+        let watch = try ChildProcess(
+            [Self.program, "watch", "--device", "\(folder.path)/phone"], output: output.fileDescriptor)
+        defer { watch.send(SIGKILL) }
+        func shows(_ line: String) async throws {
+            try await eventually("the watch shows \(line)", within: .seconds(120)) {
+                try String(contentsOf: log, encoding: .utf8).split(separator: "\n").contains { $0 == line }
+            }
+        }
+
+        try await eventually("Ada's photo was sent", within: .seconds(120)) {
+            try album("other", "sync")
+            return try album("other", "list") == "1  The lake, 0 comments"
+        }
+        #expect(try run("phone", "list").status != 0)
+        try album("other", "add", Self.picture, "--title", "Evening")
+        try album("other", "sync")
+        try await shows("new photo: Evening")
+        try album("other", "comment", "The lake", "It was cold!")
+        try album("other", "sync")
+        try await shows("The lake: Bob: It was cold!")
+        try album("other", "remove", "Evening")
+        try album("other", "sync")
+        try await shows("removed: Evening")
     }
 
     @Test("The progress of an upload is shown only on a terminal")

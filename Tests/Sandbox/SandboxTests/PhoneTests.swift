@@ -8,17 +8,29 @@ import Testing
 private final class ScriptedServer: Sendable {
     private let requests = Mutex<[AppServer.Request]>([])
     private let replies: [String: (status: Int, body: String)]
+    private let first: [String: (status: Int, body: String)]
 
-    init(_ replies: [String: (status: Int, body: String)]) { self.replies = replies }
+    /// - Parameter first: the replies to the first request to an endpoint, if they differ.
+    init(
+        _ replies: [String: (status: Int, body: String)], first: [String: (status: Int, body: String)] = [:]
+    ) {
+        self.replies = replies
+        self.first = first
+    }
 
     var asked: [AppServer.Request] { requests.withLock { $0 } }
     var endpoints: [String] { asked.map { String($0.url.dropFirst(8).split(separator: "/")[1]) } }
 
     var address: AppServer {
         AppServer(address: "https://sync.test/") { [self] request throws(AppServer.Unreachable) in
-            requests.withLock { $0.append(request) }
             let endpoint = String(request.url.dropFirst("https://sync.test/".count).prefix { $0 != "/" })
-            guard let (status, body) = replies[endpoint] else { throw AppServer.Unreachable("no <reply>") }
+            let isFirst = requests.withLock { requests in
+                defer { requests.append(request) }
+                return !requests.contains { $0.url.hasPrefix("https://sync.test/\(endpoint)/") }
+            }
+            guard let (status, body) = (isFirst ? first[endpoint] : nil) ?? replies[endpoint] else {
+                throw AppServer.Unreachable("no <reply>")
+            }
             return AppServer.Reply(status: status, headers: [], body: Array(body.utf8))
         }
     }
@@ -89,6 +101,27 @@ struct PhoneTests {
         // Other routes do not accept forms, not even from these pages.
         #expect(submit(sandbox, "/sandbox/accounts", "name=A&provider=google").status == 415)
         #expect(server.asked.isEmpty)
+    }
+
+    @Test(
+        "A phone waits for a change from the state that the server names",
+        arguments: [
+            (404, "{}", "syncctl setup --changes"), (408, "{}", "Nobody has changed anything"),
+            (200, #"{"masterVersion": 8}"#, "has the master version 8 now"), (200, "{}", "Something has changed."),
+        ])
+    func wait(status: Int, body: String, sentence: String) throws {
+        let server = ScriptedServer(
+            ["CheckCreds": (200, "{}"), "Index": (200, Self.index), "Changes": (status, body)],
+            first: status == 404 ? [:] : ["Changes": (200, #"{"lastEventId": "state"}"#)])
+        let (sandbox, phone) = try phone(server)
+
+        #expect(submit(sandbox, phone + "/wait", "").status == 303)
+
+        #expect(try page(sandbox, phone).contains(sentence))
+        let known = server.asked.filter { $0.url.hasSuffix("/Changes/") }.map { request in
+            request.headers.first { $0.name == "Last-Event-ID" }?.value
+        }
+        #expect(known == (status == 404 ? [nil] : [nil, "state"]))
     }
 
     @Test("A file is uploaded with the checksum of the owner's storage, and committed")

@@ -216,12 +216,13 @@ class WebServer:
         }
         changes = layout.nginx / "syncd-changes"
         changes.mkdir(mode=0o700, exist_ok=True)
-        for name in ("http.conf", "syncd_locations.conf"):
+        for name in ("syncd_http.conf", "syncd_locations.conf"):
             (changes / name).unlink(missing_ok=True)
         if modules:
-            texts["syncd-changes/http.conf"] = (sources / "syncd-changes-http.conf").read_text(
+            texts["syncd-changes/syncd_http.conf"] = (sources / "syncd-changes-http.conf").read_text(
                 encoding="utf-8").replace("/run/syncd/changes/publish.sock", str(layout.changes_socket))
-            texts["syncd-changes/syncd_locations.conf"] = "include syncd/syncd-changes.conf;\n"
+            texts["syncd-changes/syncd_locations.conf"] = self._with_heartbeat(
+                (sources / "syncd-changes.conf").read_text(encoding="utf-8"))
         (layout.nginx / "sandbox-sns.conf").unlink(missing_ok=True)
         if sns:
             texts["sandbox-sns.conf"] = sns
@@ -242,6 +243,13 @@ class WebServer:
         return SNS_SERVER.format(
             port=ports["sandboxTLS"], address=file.read_text(encoding="ascii").strip(),
             certificates=self.layout.certificates)
+
+    def _with_heartbeat(self, text: str) -> str:
+        """The locations of streams, with the seconds between heartbeats from DIR/heartbeat-seconds, if it exists."""
+        file = self.layout.directory / "heartbeat-seconds"
+        if not file.exists():
+            return text
+        return text.replace("ping_interval 30;", f"ping_interval {int(file.read_text(encoding='ascii'))};")
 
     @staticmethod
     def _link(link: Path, target: Path) -> None:

@@ -60,6 +60,10 @@ final class SyncDriver: Sendable {
     let statuses = Broadcast<SyncStatus>()
     let transfers = Broadcast<FileTransfer>()
     let suspensions = Broadcast<Bool>()
+    let pushRegistrations = Broadcast<Void>()
+    /// Whether the app has registered for push notifications since the instance was created.
+    let hasPush = Atomic(false)
+
     private struct WeakDelegate {
         weak var delegate: (any SyncServerDelegate)?
     }
@@ -393,5 +397,6 @@ final class SyncDriver: Sendable {
         statuses.finish()
         transfers.finish()
         suspensions.finish()
+        pushRegistrations.finish()
     }
 }

@@ -21,8 +21,11 @@ struct WatchLoop {
     private static let longestPause = Duration.seconds(60)
     /// Longest pause that a server can ask for.
     private static let longestWantedPause = Duration.seconds(600)
-    /// How many intervals pass between two questions while the server reports changes: signals may be lost.
+    /// How many intervals pass without a signal until the library finds out whether one was lost, between two attempts to
+    /// send what the server has refused, and between two rounds that send nothing: replaced files are kept for a while.
     private static let liveIntervals = 6
+    /// How often to find out whether a server reports changes by now.
+    private static let nextAttempt = Duration.seconds(3_600)
     /// Delay for files that were just written to settle.
     private static let settling = Duration.milliseconds(150)
 
@@ -62,11 +65,14 @@ struct WatchLoop {
         let watcher = FolderWatcher { alarm.ring() }
         let live = LiveState()
         let listening = Task {
-            for await change in server.liveChanges() {
-                live.note(change)
+            repeat {
+                for await change in server.liveChanges(renewedAfter: interval * Self.liveIntervals) {
+                    live.note(change)
+                    alarm.ring()
+                }
+                live.note(.interrupted)
                 alarm.ring()
-            }
-            live.note(.interrupted)
+            } while (try? await Task.sleep(for: Self.nextAttempt)) != nil
         }
         defer { listening.cancel() }
         var (failures, postponements) = (0, 0)
@@ -84,14 +90,13 @@ struct WatchLoop {
                 if asksServer {
                     postponements = round.isPostponed ? postponements + 1 : 0
                     let wanted = postponements > 0 ? pauseAfter(postponements, round.retryAfter) : .zero
-                    let usual = live.isListening && wanted == .zero ? interval * Self.liveIntervals : interval
-                    nextQuestion = .now + max(usual, wanted)
+                    nextQuestion = .now + max(pauseWithoutSignal(after: round, live.isListening), wanted)
                 }
                 if failures > 0 { say(Event(event: "online"), "The server is reachable again.") }
                 failures = 0
                 let wasBusy = tell(round, &told)
                 pause = round.hasMore ? Self.settling : max(.zero, ContinuousClock.now.duration(to: nextQuestion))
-                if watcher == nil { pause = min(pause, interval) }
+                pause = min(pause, watcher == nil ? interval : interval * Self.liveIntervals)
                 if !round.hasMore, wasBusy || !isIdle { say(Event(event: "idle"), nil) }
                 isIdle = !round.hasMore
             } catch {
@@ -112,6 +117,13 @@ struct WatchLoop {
             try await Task.sleep(for: Self.settling)
         }
         say(Event(event: "end"), nil)
+    }
+
+    /// How long to wait for the next question if no signal arrives.
+    private func pauseWithoutSignal(after round: DirectorySynchronizer.Round, _ isListening: Bool) -> Duration {
+        guard isListening, !round.isPostponed else { return interval }
+        // The library reports lost signals. Only refused changes need another attempt.
+        return round.problems.isEmpty && round.unreachable.isEmpty ? .seconds(86_400) : interval * Self.liveIntervals
     }
 
     /// Exponential back-off starting at one second, with jitter so that devices differ; at least the delay that the

@@ -67,6 +67,7 @@ struct PhoneControl {
         case "file":
             let (contents, type) = try form.file("file")
             return try session.share(contents, type: type, in: try form["group"])
+        case "wait": return try session.awaitChange()
         case "download":
             let (sentence, download) = try session.download(try form["file"], of: try form["group"])
             phone.download = download

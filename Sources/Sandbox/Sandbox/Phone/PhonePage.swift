@@ -23,6 +23,11 @@ struct PhonePage {
         switch groups {
         case .success(let groups?):
             for group in groups { html += section(group) }
+            html += "<section><div class=steps>"
+            html += form(
+                "wait", "Wait for a change",
+                "The page appears again as soon as another member changes something, or after 50 seconds.", fields: "")
+            html += "</div></section>"
             html += "<section><details><summary>Join another group</summary>\(redeemForm)</details></section>"
         case .success(nil): html += newcomer
         case .failure(let error):

@@ -124,6 +124,21 @@ struct PhoneSession {
         )
     }
 
+    /// Waits until a member of one of the person's groups changes something, 50 s at most: the long poll of an app that
+    /// cannot read streams (docs/protocol.md, section 8.39).
+    mutating func awaitChange() throws -> String {
+        let present = try call("GET", "Changes")
+        guard present.status != 404 else {
+            throw Failure(sentence: "The server does not report changes; syncctl setup --changes turns that on.")
+        }
+        let known = try Self.success(present)["lastEventId"]?.string
+        let reply = try call("GET", "Changes", headers: known.map { [("Last-Event-ID", $0)] } ?? [])
+        guard reply.status != 408 else { return "Nobody has changed anything meanwhile. Wait again." }
+        let change = try Self.success(reply)
+        guard let version = change["masterVersion"]?.int else { return "Something has changed." }
+        return "The server has reported a change: a group has the master version \(version) now."
+    }
+
     /// A request that must succeed; returns the reply's JSON.
     private mutating func ask(
         _ method: String, _ endpoint: String, _ parameters: [String: String?] = [:], body: [UInt8] = []
@@ -133,13 +148,14 @@ struct PhoneSession {
 
     /// One request with the current credentials; returns a reply with any status.
     private mutating func call(
-        _ method: String, _ endpoint: String, _ parameters: [String: String?] = [:], body: [UInt8] = []
+        _ method: String, _ endpoint: String, _ parameters: [String: String?] = [:], body: [UInt8] = [],
+        headers more: [(name: String, value: String)] = []
     ) throws -> PhoneCall {
         guard let signedIn = try server.signedInAccount(account.id) else {
             throw Failure(sentence: "The account is gone.")
         }
         var headers = AccountControl(server: server).headers(of: signedIn)
-        headers.append(("SyncServer-Device-UUID", device))
+        headers += more + [("SyncServer-Device-UUID", device)]
         let query = parameters.sorted { $0.key < $1.key }.compactMap { name, value in
             value.map { name + "=" + PercentEncoding.encode($0) }
         }

@@ -25,9 +25,8 @@ public struct AppFiles: Sendable {
     private static let nginx = "/etc/nginx/syncd"
     /// The files included by sites that contain names of upstreams or zones; each app has its own.
     static let ownSnippets = [
-        "syncd-admission.conf", "syncd-download.conf", "syncd-locations.conf", "syncd-maintenance.conf",
-        "syncd-tls.conf",
-        "syncd-zones.conf",
+        "syncd-admission.conf", "syncd-changes.conf", "syncd-changes-http.conf", "syncd-download.conf",
+        "syncd-locations.conf", "syncd-maintenance.conf", "syncd-tls.conf", "syncd-zones.conf",
     ]
     private static let signature = SignedText(by: "syncctl apps")
     /// The names of the package's units without their prefix.
@@ -100,7 +99,9 @@ public struct AppFiles: Sendable {
     /// - Throws: ``PosixError``.
     public func remove() throws(PosixError) {
         guard let name = app.name else { return }
-        for path in files.map(\.place) { try Directory.removeFile(root + path) }
+        for path in files.map(\.place) + SetupPaths.signals(of: app).map(\.path) {
+            try Directory.removeFile(root + path)
+        }
         for folder in ["\(Self.units)/\(app.unit("-@.service.d"))", "\(Self.nginx)/\(name)"] {
             try Directory.removeEmpty(root + folder)
         }

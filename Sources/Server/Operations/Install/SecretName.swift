@@ -75,12 +75,18 @@ public enum SetupPaths {
     /// nginx's module nchan, from Debian's libnginx-mod-nchan.
     public static let nchan = "/usr/lib/nginx/modules/ngx_nchan_module.so"
     /// The files that nginx includes if it is to pass signals about changes on, and their texts.
-    public static let signals = [
-        (path: "/etc/nginx/syncd-changes/http.conf", text: "include syncd/syncd-changes-http.conf;\n"),
-        (path: "/etc/nginx/syncd-changes/syncd_locations.conf", text: "include syncd/syncd-changes.conf;\n"),
-    ]
+    public static var signals: [(path: String, text: String)] { signals(of: app) }
+    static func signals(of app: HostedApp) -> [(path: String, text: String)] {
+        let text = AppText(app)
+        return [("syncd_http", "syncd-changes-http"), ("syncd_locations", "syncd-changes")].map { name, file in
+            (
+                path: "/etc/nginx/syncd-changes/\(text.nginx(name)).conf",
+                text: text.nginx("include syncd/\(file).conf;\n")
+            )
+        }
+    }
     /// The socket of nginx's publisher, in a folder that systemd-tmpfiles(8) creates.
-    public static let signalSocket = "/run/syncd/changes/publish.sock"
+    public static var signalSocket: String { app.runtimeFolder + "/changes/publish.sock" }
     public static let webroot = "/var/www/html"
     public static var backupTimer: String { app.unit("-backup.timer") }
     public static var backupService: String { app.unit("-backup.service") }

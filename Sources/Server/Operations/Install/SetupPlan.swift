@@ -71,7 +71,11 @@ extension SetupPlan {
         self.init()
         obstacles = answers.problems()
         planBeside(host.otherApps, answers)
-        if answers.passesSignals { checkSignals(host) }
+        if answers.passesSignals, !host.hasNchan {
+            obstacles.append(
+                "signals about changes need nginx's module nchan: apt install libnginx-mod-nchan, or leave out --changes"
+            )
+        }
         planSecrets(answers, host)
         planDatabase(answers, host)
         planConfiguration(answers, host)
@@ -117,16 +121,6 @@ extension SetupPlan {
                     "\(thing) belongs to the app \(other.label): each app needs its own, with --database-name and "
                         + "--database-user, or in \(SetupPaths.configuration)")
             }
-        }
-    }
-
-    private mutating func checkSignals(_ host: HostState) {
-        if HostedApp.current.name != nil {
-            obstacles.append("signals about changes are for the package's app: leave out --changes")
-        } else if !host.hasNchan {
-            obstacles.append(
-                "signals about changes need nginx's module nchan: apt install libnginx-mod-nchan, or leave out --changes"
-            )
         }
     }
 

@@ -175,8 +175,8 @@ struct AppTests {
             #expect(AppText(.package).nginx(original) == original)
         }
         let others = try Self.names("nginx").filter { $0.hasPrefix("syncd-") && !AppFiles.ownSnippets.contains($0) }
-        // Monitoring pages are on one server; signals about changes are only for the package's app.
-        for name in others where !name.hasPrefix("syncd-metrics") && !name.hasPrefix("syncd-changes") {
+        // Monitoring pages are on one server.
+        for name in others where !name.hasPrefix("syncd-metrics") {
             let code = try Self.file("nginx/\(name)").split(separator: "\n").map { $0.prefix { $0 != "#" } }.joined(
                 separator: "\n")
             let names = code.matches(of: /(?:^|[^$@<\w])(syncd_\w+)/)
@@ -212,6 +212,32 @@ struct AppTests {
                 && page.contains("if (-f /var/lib/syncd-notes/maintenance/reply.json) {"))
         #expect(page.contains("fastcgi_pass unix:/run/syncd/notes/api.sock;") && page.hasSuffix("    }\n"))
         #expect(original.contains("\n    include syncd/apps/*.conf;\n"))
+    }
+
+    /// `syncctl --app notes setup --changes`.
+    @Test("Each app has its own channels and publisher for signals about changes")
+    func signals() throws {
+        let files = SetupPaths.signals(of: notes)
+        #expect(
+            files.map(\.path) == [
+                "/etc/nginx/syncd-changes/syncd_notes_http.conf", "/etc/nginx/syncd-changes/syncd_notes_locations.conf",
+            ])
+        #expect(
+            files.map(\.text) == [
+                "include syncd/notes/syncd-changes-http.conf;\n", "include syncd/notes/syncd-changes.conf;\n",
+            ])
+        for (file, included) in [("syncd-zones.conf", "http"), ("syncd-locations.conf", "locations")] {
+            let rendered = text.nginx(try Self.file("nginx/\(file)"))
+            #expect(rendered.contains("\ninclude syncd-changes/syncd_notes_\(included).con[f];\n"))
+        }
+        let publisher = text.nginx(try Self.file("nginx/syncd-changes-http.conf"))
+        #expect(publisher.contains("listen unix:/run/syncd/notes/changes/publish.sock;"))
+        for snippet in [publisher, text.nginx(try Self.file("nginx/syncd-changes.conf"))] {
+            let groups = snippet.matches(of: /nchan_channel_group (\w+);/).map { String($0.1) }
+            #expect(!groups.isEmpty && groups.allSatisfy { $0 == "syncd_notes_changes" })
+        }
+        let folders = text.named(try Self.file("systemd/syncd.tmpfiles"))
+        #expect(folders.contains("d /run/syncd/notes/changes 0750 root syncd-notes -\n"))
     }
 
     @Test("On a host with several apps, the requests of each are limited")
@@ -389,8 +415,10 @@ struct AppTests {
         #expect(try all() == before.union(folders))
     }
 
-    @Test("nginx accepts the sites of ten apps, with or without the package's site", arguments: [true, false])
-    func nginxItself(isSetUp: Bool) throws {
+    @Test(
+        "nginx accepts the sites of ten apps, with or without the package's site, and signals about changes",
+        arguments: [true, false], [true, false])
+    func nginxItself(isSetUp: Bool, passesSignals: Bool) throws {
         let scratch = try host()
         let root = scratch.url.path
         let pair = root + "/pair.pem"
@@ -405,10 +433,17 @@ struct AppTests {
         let apps =
             try (isSetUp ? [HostedApp.package] : []) + (0..<10).map { try #require(HostedApp("abcdefghijklmno\($0)")) }
         let form = HTTP2Form(ofNginx: try Command("nginx", ["-v"]).output)
-        var configuration = "pid \(root)/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n"
+        var configuration = passesSignals ? "load_module \(SetupPaths.nchan);\n" : ""
+        configuration += "pid \(root)/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n"
         if !isSetUp { configuration += SiteText.withoutHost }
         for app in apps {
             _ = try AppFiles(of: app, root: root).write()
+            for file in SetupPaths.signals(of: app) where passesSignals {
+                let place = URL(filePath: root + file.path)
+                try FileManager.default.createDirectory(
+                    at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+                try Data(file.text.utf8).write(to: place)
+            }
             let site = try SiteText.complete(
                 AppText(app).site(try Self.file("nginx/syncd.conf")), host: "\(app.label).example",
                 certificate: .files(certificate: pair, key: root + "/key.pem"), staples: false)
@@ -425,6 +460,15 @@ struct AppTests {
             try FileManager.default.copyItem(
                 atPath: Self.repository.appending(path: "nginx/\(name)").path, toPath: "\(folder)/syncd/\(name)")
         }
+        // nginx creates the sockets of publishers even to check its configuration.
+        for app in apps {
+            let own = app.name.map { "\($0)/" } ?? ""
+            let publisher = URL(filePath: "\(folder)/syncd/\(own)syncd-changes-http.conf")
+            let text = try String(contentsOf: publisher, encoding: .utf8)
+            try Data(text.replacing("unix:\(app.runtimeFolder)/changes/", with: "unix:\(root)/\(app.label)-").utf8)
+                .write(
+                    to: publisher)
+        }
         for kind in ["client_body", "fastcgi", "proxy", "scgi", "uwsgi"] {
             configuration += "\(kind)_temp_path \(root)/\(kind);\n"
         }
@@ -433,7 +477,9 @@ struct AppTests {
         let nginx = try Command("nginx", ["-q", "-t", "-e", "stderr", "-c", folder + "/nginx.conf", "-p", folder])
 
         // nginx reports this warning for any of our sites; it concerns the time of a reload.
-        let complaints = nginx.output.split(separator: "\n").filter { !$0.contains("optimal variables_hash") }
+        let complaints = nginx.output.split(separator: "\n").filter {
+            !$0.contains("optimal variables_hash") && !$0.contains("of shared memory for nchan")
+        }
         #expect(nginx.status == 0 && complaints.isEmpty, "\(nginx.output)")
     }
 }
