@@ -1,15 +1,15 @@
 import Foundation
 import Synchronization
 
-/// What an app learns about changes by others without asking.
+/// What an app learns about changes by others without polling.
 public enum LiveChange: Sendable, Hashable {
-    /// The server tells this device of changes from now on: asking is not necessary until ``interrupted``.
+    /// From now on, the server signals changes to this device: polling is not necessary until ``interrupted``.
     case listening
     /// A group has changed: sync it. A signal may be false.
     case changed(SharingGroupUUID, MasterVersion)
     /// Something has changed: sync every group.
     case somethingChanged
-    /// The server is out of reach, or this instance is suspended: nothing is learned until ``listening``.
+    /// The server is out of reach, or this instance is suspended: the app learns of no changes until ``listening``.
     case interrupted
 }
 
@@ -19,8 +19,8 @@ extension SyncServer {
     /// The app decides what to do with a change, usually
     /// ``sync(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)``.
     /// Signals can be lost: sync from time to time, and when the app comes to the foreground. The stream ends if the
-    /// server does not offer signals, if ``Configuration/liveChanges`` is false, or with the library; then ask from time
-    /// to time. While the instance is suspended, the device does not listen.
+    /// server does not offer signals, if ``Configuration/liveChanges`` is false, or with the library; then sync from
+    /// time to time. While the instance is suspended, the device does not listen.
     ///
     /// Each stream is a connection to the server: an app needs one. An app with push notifications needs none.
     public func liveChanges() -> AsyncStream<LiveChange> {
@@ -40,9 +40,10 @@ extension SyncServer {
 private struct LiveListener: Sendable {
     /// The longest pause after failures, in seconds.
     private static let longestPause = 60.0
-    /// The longest pause that a server can ask for, in seconds.
+    /// The longest pause that a server can request, in seconds.
     private static let longestWanted = 600.0
-    /// The range of the pause after the server has ended a stream: other devices connect again at the same time.
+    /// The range of the pause after the server has ended a stream; random, because other devices connect again at the
+    /// same time.
     private static let jitter = 0.0...2.0
 
     let connection: ServerConnection

@@ -15,7 +15,7 @@ public struct ServerConfiguration: Sendable {
     public struct ChangeSignal: Sendable, Equatable {
         /// The Unix socket of its publisher.
         public var socket: String
-        /// Whether other hosts share the database, whose listeners must learn of this host's commits.
+        /// Whether other hosts share the database and have listeners that must learn of this host's commits.
         public var hasSeveralHosts: Bool
     }
 
@@ -149,7 +149,7 @@ public struct ServerConfiguration: Sendable {
     }
 
     /// Reads the file at `path` as a role's service would under systemd, which passes on to it the files in the folder
-    /// `secrets` beside the configuration, and no others.
+    /// `secrets` next to the configuration, and no others.
     /// - Throws: ``ConfigurationError`` with everything that is wrong.
     public init(rehearsing role: ServerRole, with path: String) throws(ConfigurationError) {
         try self.init(fileAt: path, SecretFiles(rehearsingServicesOf: path), for: role)

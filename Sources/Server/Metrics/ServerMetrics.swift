@@ -98,7 +98,7 @@ public final class ServerMetrics: Sendable {
         add(UInt64(bitPattern: Int64(bytes)), .uploadPartBytes, 0)
     }
 
-    /// Listeners were told of changes, or could not be.
+    /// Changes were signalled to listeners, or could not be.
     public func signalled(_ outcome: SignalOutcome, _ count: Int) {
         add(UInt64(count), .changeSignals, SignalOutcome.position(of: outcome))
     }

@@ -120,7 +120,7 @@ public struct AccountScheme: Sendable, Hashable {
         return scheme
     }
 
-    /// A Nextcloud or an ownCloud whose administrator has registered two clients, with the redirect URIs
+    /// A Nextcloud or ownCloud server whose administrator has registered two clients, with the redirect URIs
     /// `http://127.0.0.1/program` and `http://127.0.0.1/server`.
     ///
     /// - Parameters:

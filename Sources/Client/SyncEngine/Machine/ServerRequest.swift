@@ -111,7 +111,7 @@ package enum ServerReply: Sendable {
     case index(IndexResponse)
     /// A file is staged, with the server's dates.
     case fileStaged(creationDate: WireDate, updateDate: WireDate)
-    /// The results of the files of one request, in their order, as if each had been sent by itself.
+    /// The results of the files of one request, in their order, as if each had been sent separately.
     case several([ServerReply])
     /// The limits of a request with small files; nil if the server does not accept such requests.
     case smallFiles(SmallFileLimits?)

@@ -19,9 +19,9 @@ struct WatchLoop {
     private let isQuiet: Bool
     /// Longest pause after failures.
     private static let longestPause = Duration.seconds(60)
-    /// Longest pause that a server can ask for.
+    /// Longest pause that a server can request.
     private static let longestWantedPause = Duration.seconds(600)
-    /// How many intervals pass between two questions while the server reports changes: signals may be lost.
+    /// How many intervals pass between two polls while the server signals changes: signals may be lost.
     private static let liveIntervals = 6
     /// Delay for files that were just written to settle.
     private static let settling = Duration.milliseconds(150)
@@ -77,7 +77,7 @@ struct WatchLoop {
             var pause = interval
             do {
                 watcher?.watch(await directory.synchronizer.folders)
-                // A file that changes constantly is scanned often, but the server need not be asked as often.
+                // A file that changes constantly is scanned often, but the server need not be polled as often.
                 let hasNews = postponements == 0 && live.takeNews()
                 let asksServer = hasNews || failures > 0 || ContinuousClock.now >= nextQuestion
                 let round = try await directory.synchronizer.perform(asksServer: asksServer)
@@ -173,11 +173,11 @@ struct WatchLoop {
     }
 }
 
-/// What the server has told without being asked.
+/// The server's signals about changes.
 private final class LiveState: Sendable {
     private let state = Mutex((isListening: false, hasNews: false))
 
-    /// Whether the server tells of changes at the moment.
+    /// Whether the server currently signals changes.
     var isListening: Bool { state.withLock { $0.isListening } }
 
     func note(_ change: LiveChange) {
@@ -190,7 +190,7 @@ private final class LiveState: Sendable {
         }
     }
 
-    /// Whether there is a reason to ask, once.
+    /// Whether there is a reason to poll; true only once for each reason.
     func takeNews() -> Bool {
         state.withLock { state in
             defer { state.hasNews = false }
