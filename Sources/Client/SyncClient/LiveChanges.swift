@@ -130,7 +130,7 @@ private struct LiveListener: Sendable {
     }
 }
 
-/// Whether the server currently passes signals on.
+/// Whether the server currently sends signals.
 private final class Listening: Sendable {
     private let state = Mutex(false)
 

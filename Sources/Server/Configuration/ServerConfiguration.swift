@@ -123,7 +123,7 @@ public struct ServerConfiguration: Sendable {
     public var sandbox: Sandbox?
     /// The directory for the metrics of this host's processes; `nil` to count nothing.
     public var metricsDirectory: String?
-    /// How clients learn of changes at once; `nil` if they have to ask.
+    /// How clients learn of changes immediately; `nil` if they must poll.
     public var changeSignal: ChangeSignal?
     public var log: Log
     /// The secrets in the file itself, by their settings.

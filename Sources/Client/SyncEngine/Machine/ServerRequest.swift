@@ -51,7 +51,7 @@ package enum ServerRequest: Sendable, Equatable {
     case uploadFile(FileUpload)
     /// Several small files of one group in one request.
     case uploadSmallFiles([FileUpload])
-    /// Asks what such a request may contain.
+    /// Requests the limits of such a request.
     case askForSmallFiles
     case uploadAppMetaData(
         FileUUID, AppMetaData, masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID,

@@ -343,8 +343,8 @@ extension SyncStateMachine {
         return queue.commitID == nil || queue.batchUUID != nil
     }
 
-    /// Drops changes, and cancels their transfers, unless these contain other files as well. Their staged versions on the server are discarded before the next
-    /// commit.
+    /// Drops changes, and cancels their transfers, unless these contain other files as well. Their staged versions on
+    /// the server are discarded before the next commit.
     mutating func abandon(_ items: [UploadItem]) {
         for item in items {
             for (token, transfer) in run?.transfers ?? [:] {

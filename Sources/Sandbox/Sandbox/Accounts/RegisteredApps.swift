@@ -15,7 +15,7 @@ public enum RegisteredApps {
     public static let facebookAppID = "123456789012345"
     /// Its secret.
     public static let facebookSecret = "sandbox-facebook-secret"
-    /// The address with https at which a phone returns to the app: the redirect URI of the server's clients.
+    /// The https address that a phone passes to the app: the redirect URI of the server's clients.
     static let webSessionRedirect = "https://app.sandbox.test/oauth"
     /// The app's bundle identifier at Apple.
     public static let appleClientID = "com.example.sandbox"
