@@ -29,7 +29,7 @@ struct AlbumApp: App {
     }
 }
 
-/// Opens the store whenever the process starts, also in the background.
+/// Opens the store whenever the process starts, including in the background.
 final class AppDelegate: NSObject, UIApplicationDelegate {
     let app = AppModel()
 

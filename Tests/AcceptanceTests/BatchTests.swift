@@ -28,7 +28,7 @@ struct BatchTests {
         #expect(try alice.stagedUploads().isEmpty)
     }
 
-    @Test("When all members arrive at once, each twice, one commit results with one object per file")
+    @Test("If all members arrive at once, each twice, the result is one commit with one object per file")
     func concurrent() async throws {
         let alice = try server.signUpOwningUser()
         let batch = TestBatch(of: 4)

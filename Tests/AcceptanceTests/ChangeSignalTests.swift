@@ -46,7 +46,7 @@ struct ChangeSignalTests {
         #expect(stream.isOpen)
     }
 
-    @Test("A client that names no state, or an unknown one, is told to ask Index; the state is that of Index [380]")
+    @Test("A client that names no state, or an unknown one, receives the event index; the state is that of Index [380]")
     func unknownState() throws {
         let alice = try server.signUpOwningUser()
         let first = try alice.changes()
@@ -101,7 +101,7 @@ struct ChangeSignalTests {
 
     // MARK: Members
 
-    @Test("A group that the caller joins or creates starts without a new connection; one that they leave ends [383]")
+    @Test("Signals of a new or joined group start without a new connection; those of a group left end [383]")
     func membership() throws {
         let alice = try server.signUpOwningUser()
         let bob = try server.signUpOwningUser()
@@ -187,7 +187,7 @@ struct ChangeSignalTests {
         expectError(try server.address.perform(post), 405)
     }
 
-    @Test("Channels cannot be named, published to or ended from outside [388]")
+    @Test("Outsiders cannot name channels, publish to them or end them [388]")
     func forgery() throws {
         let alice = try server.signUpOwningUser()
         let mallory = try server.signUpOwningUser()
@@ -209,7 +209,7 @@ struct ChangeSignalTests {
                 #expect(reply.status == 404, "\(method) \(path): \(reply.status)")
             }
         }
-        // Ids of messages are none of a client's business: nchan 1.3.6 does not handle all of them.
+        // Clients must not choose message ids: nchan 1.3.6 does not handle all of them.
         for header in ["If-None-Match", "If-Modified-Since"] {
             var call = alice.changesCall()
             call.headers.append((header, "Mon, 01 Jan 2024 00:00:00 GMT"))
@@ -221,7 +221,7 @@ struct ChangeSignalTests {
         #expect(try stream.changed(alice.group, to: 1))
     }
 
-    @Test("The publisher's socket is not reachable for other users of the host [389]")
+    @Test("Other users of the host cannot reach the publisher's socket [389]")
     func publisherSocket() throws {
         let socket = try server.environment.value("CHANGES_SOCKET")
         let folder = (socket as NSString).deletingLastPathComponent
@@ -242,7 +242,7 @@ struct ChangeSignalTests {
 }
 
 extension PrivateStackTests {
-    @Suite("A web server that cannot pass signals on")
+    @Suite("A web server that cannot publish signals")
     struct LostSignalTests {
         @Test("Commits succeed, and later signals arrive [391]")
         func lost() async throws {

@@ -283,7 +283,7 @@ struct DropboxTests {
         }
         #expect(try dora.stored(ofDora).count == 1 && alice.stored(ofDora).isEmpty)
         #expect(try alice.stored(ofBob).count == 1 && dora.stored(ofBob).isEmpty)
-        // The next version goes to the file's storage, with that storage's checksum, whoever uploads it.
+        // The next version goes to the file's storage, with that storage's checksum, regardless of the uploader.
         let next = ofDora.next("Alice's version of Dora's")
         try alice.publish(next, masterVersion: 5)
         #expect(try dora.stored(ofDora).contains { $0.checkSum == next.checkSum })

@@ -34,7 +34,7 @@ struct InvitationTests {
                 ]))
     }
 
-    @Test("The description names the member who invites, and the group by its present name [373]")
+    @Test("The description names the inviting member, and gives the group's current name [373]")
     func names() throws {
         let alice = try server.signUpOwningUser()
         let invitation = try alice.newMember(.admin, name: "Carol").invite()

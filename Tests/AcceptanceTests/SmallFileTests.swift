@@ -47,7 +47,7 @@ struct SmallFileTests {
         let alice = try server.signUpOwningUser()
         let known = TestFile("version 0")
         try alice.publish(known, masterVersion: 0)
-        var unknownType = TestFile("of a type that nobody knows")
+        var unknownType = TestFile("of an unknown type")
         unknownType.mimeType = "application/x-unknown"
         let (wrong, large, other) = (TestFile("wrong"), TestFile(randomBytes: 262_145), TestFile("other group"))
         let files = [known.next("version 1"), unknownType, wrong, large, known.next("twice"), other, TestFile("good")]

@@ -189,8 +189,8 @@ extension PrivateStackTests {
             file.contents = Array("as the owner changed it".utf8)
             try moto.writeInParts(file.contents, "\(prefix)/\(name)")
 
-            // The server reads the object while it asks for the description, and again after that named other contents.
-            // The first download also reads it for its hash, which is cached afterwards.
+            // The server reads the object while it requests the description, and again if the description names other
+            // contents. The first download also reads it for its hash, which is cached afterwards.
             for readings in [3, 2] {
                 var reply: HTTPReply?
                 let asked = try requests {

@@ -114,7 +114,7 @@ class DistUpgradeTests(unittest.TestCase):
             self.log.append(f"# {text}\n{output}")
 
     def rename_sources(self) -> None:
-        """Runs the handbook's first command, also on sources with several suites per line (sources.list(5), deb822)."""
+        """Runs the handbook's first command, even on sources with several suites per line (sources.list(5), deb822)."""
         handbook = (REPOSITORY / "docs/operations.md").read_text(encoding="utf-8")
         (command,) = re.findall(rf"(?m)^ *(sed .*{OLDER}.* /etc/apt/.*)$", handbook)
         several = "/etc/apt/sources.list.d/debian.sources"

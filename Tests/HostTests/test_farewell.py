@@ -103,7 +103,7 @@ class FarewellTests(HandbookCase):
                            "root /srv/packages; }\n")
         before = self.nginx_workers()
         self.inside("systemctl reload nginx")
-        # After the reload returns, old workers still accept connections until they have been told to end.
+        # After the reload returns, old workers still accept connections until they have received the signal to end.
         wait_for("nginx has new workers alone", lambda: bool(workers := self.nginx_workers()) and not workers & before,
                  START_SECONDS)
         self.inside("curl -fs -o /dev/null https://packages.example.com/syncserver/syncserver.gpg")

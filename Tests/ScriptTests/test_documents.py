@@ -89,7 +89,7 @@ class StoryTests(unittest.TestCase):
     steps = re.compile(r"^\| (\d+) \| `(\S+)` \| (.*) \|$", re.MULTILINE)
 
     def located(self, path: str) -> Path:
-        """The file at a path that begins with a module, or with a directory beside Sources."""
+        """The file at a path that begins with a module, or with a directory next to Sources."""
         found = [file for file in (REPOSITORY / path, *(REPOSITORY / "Sources").glob(f"*/{path}")) if file.is_file()]
         self.assertEqual(len(found), 1, f"files at {path}: {found}")
         return found[0]

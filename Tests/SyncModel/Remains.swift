@@ -26,7 +26,7 @@ package struct Remains: Equatable, Sendable {
         doomed = doomed.filter { $0.account != account || $0.owner != owner }
     }
 
-    /// The server writes into an account again: new objects may appear beside old ones or replace them.
+    /// The server writes into an account again: new objects may appear alongside old ones or replace them.
     mutating func returnTo(_ account: Account) {
         let known = left.filter { $0.account == account }
         uncertain.formUnion(known)

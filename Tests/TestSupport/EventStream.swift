@@ -6,7 +6,7 @@ public final class EventStream {
     public struct Event: Sendable, Equatable {
         /// Its type.
         public var name = "message"
-        /// The last id of the stream at the event; empty if there was none.
+        /// The stream's last id at the time of the event; empty if there was none.
         public var id = ""
         /// Its lines of data.
         public var data = ""
@@ -125,7 +125,7 @@ extension TestUser {
         try EventStream(changesCall(after: known), to: server.address)
     }
 
-    /// Opens a stream of signals with the current state, which lasts.
+    /// Opens a stream of signals with the current state, so that it stays open.
     public func listening() throws -> EventStream {
         let known = try changes()
         while try known.next() != nil {}

@@ -7,7 +7,7 @@ public enum SandboxProvider: String, Sendable {
     case dropbox
     case microsoft
     case apple
-    /// A Nextcloud.
+    /// A Nextcloud server.
     case webdav
 }
 

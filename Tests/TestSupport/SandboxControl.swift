@@ -65,8 +65,8 @@ public struct SandboxControl: Sendable {
         return try self.account(account.id)
     }
 
-    /// Returns an account at a Nextcloud whose app has signed in with OAuth 2.0: it presents a bearer token, and a code
-    /// for the server's client.
+    /// Returns an account on a Nextcloud server whose app has signed in with OAuth 2.0: it presents a bearer token, and
+    /// a code for the server's client.
     ///
     /// - Parameter verifier: the verifier for the code request; the app may send a different one.
     public func bearerAccount(

@@ -1,4 +1,4 @@
-/// An UploadSmallFiles request, written byte by byte, so that tests can also write a wrong one.
+/// An UploadSmallFiles request, written byte by byte, so that tests can also write an invalid one.
 public struct SmallFilesForm: Sendable {
     private static let boundary = "----tests-4711"
 

@@ -49,7 +49,7 @@ def turn_signals_off(layout: Layout) -> None:
 
 
 def production(layout: Layout, user: str = "") -> tuple[Path, int]:
-    """Writes the site as installation does, beside the stack's own files; returns its main file and its TLS port."""
+    """Writes the site as installation does, next to the stack's own files; returns its main file and its TLS port."""
     turn_signals_off(layout)
     text = (REPOSITORY / "nginx" / "syncd.conf").read_text(encoding="utf-8")
     text = re.sub(r"/etc/letsencrypt/\S+/fullchain\.pem", str(layout.certificates / "server.pem"), text)

@@ -1,15 +1,15 @@
 import Foundation
 import Synchronization
 
-/// What an app learns about changes by others without asking.
+/// What an app learns about changes by others without polling.
 public enum LiveChange: Sendable, Hashable {
-    /// The server tells this device of changes from now on: asking is not necessary until ``interrupted``.
+    /// From now on, the server signals changes to this device: polling is not necessary until ``interrupted``.
     case listening
     /// A group has changed: sync it. A signal may be false.
     case changed(SharingGroupUUID, MasterVersion)
     /// Something has changed: sync every group.
     case somethingChanged
-    /// The server is out of reach, or this instance is suspended: nothing is learned until ``listening``.
+    /// The server is out of reach, or this instance is suspended: the app learns of no changes until ``listening``.
     case interrupted
 }
 

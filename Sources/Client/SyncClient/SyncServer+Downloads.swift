@@ -62,8 +62,9 @@ extension SyncServer {
     // MARK: Eviction
 
     /// Records that the app removes its contents of a file in a group with the policy ``DownloadPolicy/onDemand``: later
-    /// versions are not downloaded until the app requests the file again. Also withdraws a request. Remove the contents after the call: if the
-    /// process ends in between, ``localConsistencyCheck(clientFiles:)`` reports them (`clientHasEvicted`).
+    /// versions are not downloaded until the app requests the file again. Also withdraws a request. Remove the contents
+    /// after the call: if the process ends in between, ``localConsistencyCheck(clientFiles:)`` reports them
+    /// (`clientHasEvicted`).
     /// - Throws: `contentsNotEvictable` for contents that the server does not have, that have a pending change, request
     ///   or download, or that are out of reach for others; `couldNotFindFileUUID`, `fileAlreadyDeleted`; `storeError`.
     public func evict(_ file: FileUUID) throws(SyncError) {

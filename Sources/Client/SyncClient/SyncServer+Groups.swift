@@ -1,7 +1,7 @@
 import Synchronization
 
 // The members of a group, and its invitations. These calls require a network and a server with extensions (others:
-// `notSupported`), and all except ``SyncServer/members(of:)`` an admin of the group.
+// `notSupported`). All except ``SyncServer/members(of:)`` also require that the user is an admin of the group.
 extension SyncServer {
     /// A member of a sharing group.
     public struct Member: Sendable, Hashable, Identifiable {
@@ -119,8 +119,8 @@ extension SyncServer {
     /// Attempts at a change to a group that others are changing as well.
     private static let maximumAttempts = 8
 
-    /// Makes a change to a group, again with the current master version if others have changed the group; then requests
-    /// the group's state.
+    /// Changes a group, and then requests its state. If others have changed the group, repeats the change with the
+    /// current master version.
     private func change(
         _ group: SharingGroupUUID, _ body: (MasterVersion) async throws(ServerConnectionError) -> Outcome<Void>
     ) async throws(SyncError) {

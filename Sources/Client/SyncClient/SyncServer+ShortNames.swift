@@ -1,7 +1,7 @@
 public import Foundation
 
-// Short names for the calls that an app makes daily; each does what the call does that it names. Files are URLs, and
-// errors are the same.
+// Short names for common calls; each has the effect of the call that its comment names. Files are URLs, and errors are
+// the same.
 extension SyncServer {
     // MARK: Files
 
@@ -15,7 +15,7 @@ extension SyncServer {
         try uploadData(data, withAttributes: attributes)
     }
 
-    /// Queues a file for upload that does not change: ``uploadImmutable(localFile:withAttributes:)``.
+    /// Queues an unchanging file for upload: ``uploadImmutable(localFile:withAttributes:)``.
     public func upload(unchanging file: URL, as attributes: SyncAttributes) throws(SyncError) {
         try uploadImmutable(localFile: location(of: file), withAttributes: attributes)
     }
@@ -28,10 +28,10 @@ extension SyncServer {
     /// Queues the deletion of files, all or none: ``delete(filesWithUUIDs:)``.
     public func delete(_ files: [FileUUID]) throws(SyncError) { try delete(filesWithUUIDs: files) }
 
-    /// Withdraws the changes to a file that the server does not have yet: ``withdraw(forFileUUID:)``.
+    /// Withdraws those changes to a file that the server does not have yet: ``withdraw(forFileUUID:)``.
     public func withdraw(_ file: FileUUID) throws(SyncError) { try withdraw(forFileUUID: file) }
 
-    /// Queues the changes to a file again that were set aside: ``retryUpload(forFileUUID:)``.
+    /// Queues again the changes to a file that were set aside: ``retryUpload(forFileUUID:)``.
     public func retryUpload(_ file: FileUUID) throws(SyncError) { try retryUpload(forFileUUID: file) }
 
     /// The library's information about a file: ``getAttributes(forFileUUID:)``.

@@ -8,8 +8,8 @@ extension SyncServer {
     ///
     /// With a group, its queue is closed first, even while another sync is active; then the sync downloads changes made
     /// by others, and uploads the app's. Without a group, only ``sharingGroups`` is updated. During a sync the request
-    /// waits (``SyncEvent/syncDelayed``), and is carried out even if that sync fails for a reason of its group; while a
-    /// sync is about to stop, nothing happens.
+    /// waits (``SyncEvent/syncDelayed``), and is carried out even if that sync fails for a reason specific to its
+    /// group; while a sync is about to stop, nothing happens.
     /// - Parameters:
     ///   - reAttemptGoneDownloads: Whether to retry files of the group that were out of reach.
     ///   - pushNotificationMessage: The push notification text for the other members if something is committed.

@@ -25,8 +25,8 @@ public final class SyncServer: Sendable {
     /// - Parameters:
     ///   - delegate: Held weakly. Without one, downloads and conflicts wait.
     ///   - executor: Performs the requests; nil: `PlatformExecutor` does, with ``Configuration/maximumTransfers`` and
-    ///     ``Configuration/network``. An executor with a background session, where the system supports these, continues without the process; its
-    ///     results are then passed to ``take(_:)``.
+    ///     ``Configuration/network``. An executor with a background session, where the system supports these, continues
+    ///     without the process; its results are then passed to ``take(_:)``.
     /// - Throws: `storeInUse` if another process or instance has the store; `storeError`.
     public convenience init(
         configuration: Configuration, credentialProvider: any CredentialProvider,

@@ -240,7 +240,7 @@ public struct ErrorSentences: Sendable {
 }
 
 // The errors' `localizedDescription`, with the remedies of ``ErrorSentences/Remedies/app``: to use it, an app adds this
-// module to its target. In a sentence of its own, thus with a capital letter and a full stop.
+// module to its target. Each is a complete sentence, so it begins with a capital letter and ends with a full stop.
 
 extension SyncError: LocalizedError {
     /// The problem, and what a person can do about it, in English.

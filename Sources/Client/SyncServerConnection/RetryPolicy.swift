@@ -75,7 +75,7 @@ struct AttemptDecisions: Sendable {
     /// - Parameters:
     ///   - hasCredentials: Whether the request had credentials.
     ///   - wasSent: Whether the server may have seen the request.
-    ///   - isSilentAgain: Whether the server has not replied in time, as to an earlier request.
+    ///   - isSilentAgain: Whether the server has not replied in time, for the second time.
     mutating func decide(
         after error: ServerConnectionError, hasCredentials: Bool, wasSent: Bool, isSilentAgain: Bool = false,
         extensions: ServerExtensions, fraction: Double

@@ -68,7 +68,7 @@ public actor ServerConnection {
         var partial: PartialDownload?
         var idleTimeout: Duration?
         var headers = HTTPFields()
-        /// Statuses besides 200 that are not errors.
+        /// Statuses other than 200 that are not errors.
         var expectedStatuses: Set<Int> = []
         var progress: (@Sendable (TransferProgress) -> Void)?
         var label: String?

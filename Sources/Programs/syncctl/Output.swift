@@ -45,7 +45,7 @@ enum Output {
     /// Clears a terminal's screen; further output begins at the top (ECMA-48: CUP, ED).
     static func clearScreen() { print("\u{1B}[H\u{1B}[2J", terminator: "") }
 
-    /// Flushes the output so far, also to a pipe.
+    /// Flushes the output so far, even to a pipe.
     static func flush() { fflush(nil) }
 
     /// Writes to standard error, for everything that is not a result.

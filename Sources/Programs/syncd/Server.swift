@@ -334,7 +334,7 @@ enum ServerError: Error, CustomStringConvertible {
     }
 }
 
-/// The parts of a process that tell listeners of changes.
+/// The parts of a process that signal changes to listeners.
 private struct ChangeWiring: Sendable {
     let streams: ChangeStreams
     let bell: Doorbell

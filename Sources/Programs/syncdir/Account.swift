@@ -242,7 +242,7 @@ struct Configuration: Codable {
         var clientID: String
     }
 
-    /// A Nextcloud or an ownCloud.
+    /// A Nextcloud or ownCloud server.
     struct Nextcloud: Codable {
         var address: String
         var clientID: String

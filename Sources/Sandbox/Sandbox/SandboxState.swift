@@ -110,8 +110,8 @@ struct SandboxSettings: Sendable, Equatable {
     var oneDriveSessionLag = 0
     /// Whether the Nextcloud shows everybody's files to any caller with any password; writing requires the right one.
     var hasOpenReads = false
-    /// The number of wrong passwords within half an hour after which the Nextcloud rejects all callers from the same
-    /// address, as a real one does after about ten; 0 for no limit.
+    /// The number of wrong passwords within half an hour after which the Nextcloud server rejects all callers from the
+    /// same address, as a real one does after about ten; 0 for no limit.
     var toleratedPasswords = 0
     /// How often Microsoft has changed the key that signs its ID tokens.
     var microsoftKeyGeneration = 0

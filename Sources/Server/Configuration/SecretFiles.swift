@@ -7,7 +7,7 @@ public import SyncProtocol
 ///
 /// In a service, systemd provides a copy of each file of `/etc/syncd/secrets` to that service only, and puts the prefix
 /// of `LoadCredential=secret:/etc/syncd/secrets` before its name (systemd.exec(5)). Elsewhere, as for `syncctl`, the
-/// files themselves are read, from the folder `secrets` beside the configuration or, failing that, from the
+/// files themselves are read, from the folder `secrets` next to the configuration or, failing that, from the
 /// configuration's own folder.
 struct SecretFiles {
     /// Prefixes tried for a relative name, in this order; the first that matches a file wins.

@@ -15,7 +15,7 @@ public struct ServerConfiguration: Sendable {
     public struct ChangeSignal: Sendable, Equatable {
         /// The Unix socket of its publisher.
         public var socket: String
-        /// Whether other hosts share the database, whose listeners must learn of this host's commits.
+        /// Whether other hosts share the database and have listeners that must learn of this host's commits.
         public var hasSeveralHosts: Bool
     }
 
@@ -127,7 +127,7 @@ public struct ServerConfiguration: Sendable {
     public var sandbox: Sandbox?
     /// The directory for the metrics of this host's processes; `nil` to count nothing.
     public var metricsDirectory: String?
-    /// How clients learn of changes at once; `nil` if they have to ask.
+    /// How clients learn of changes immediately; `nil` if they must poll.
     public var changeSignal: ChangeSignal?
     public var log: Log
     /// The secrets in the file itself, by their settings.
@@ -153,7 +153,7 @@ public struct ServerConfiguration: Sendable {
     }
 
     /// Reads the file at `path` as a role's service would under systemd, which passes on to it the files in the folder
-    /// `secrets` beside the configuration, and no others.
+    /// `secrets` next to the configuration, and no others.
     /// - Throws: ``ConfigurationError`` with everything that is wrong.
     public init(rehearsing role: ServerRole, with path: String) throws(ConfigurationError) {
         try self.init(fileAt: path, SecretFiles(rehearsingServicesOf: path), for: role)

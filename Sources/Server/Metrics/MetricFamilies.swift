@@ -154,7 +154,7 @@ extension ServerMetrics {
             case .changeSignals:
                 MetricFamily(
                     "syncd_change_signals_total", .counter,
-                    "Changed groups and users of which listeners were told (published), or were not (lost).",
+                    "Changed groups and users whose listeners received a signal (published) or did not (lost).",
                     [MetricFamily.Label("outcome", SignalOutcome.self)])
             case .manifests:
                 MetricFamily(

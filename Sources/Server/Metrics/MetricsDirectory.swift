@@ -9,7 +9,7 @@ import Synchronization
 /// nothing twice.
 ///
 /// A file begins with a head of ``headCount`` numbers. A file from another version of the server is interpreted with
-/// the list of keys of its layout, which is stored beside it.
+/// the list of keys of its layout, which is stored next to it.
 struct MetricsDirectory: Sendable {
     /// Digest of the layout, role, start time of the process in seconds since 1970.
     static let headCount = 3

@@ -98,7 +98,7 @@ public final class ServerMetrics: Sendable {
         add(UInt64(bitPattern: Int64(bytes)), .uploadPartBytes, 0)
     }
 
-    /// Listeners were told of changes, or could not be.
+    /// Changes were signalled to listeners, or could not be.
     public func signalled(_ outcome: SignalOutcome, _ count: Int) {
         add(UInt64(count), .changeSignals, SignalOutcome.position(of: outcome))
     }
@@ -167,7 +167,7 @@ public final class ServerMetrics: Sendable {
     /// The text for Prometheus: all processes of the host together, and the current values from the database.
     /// - Parameters:
     ///   - backlog: `nil` if the database does not answer.
-    ///   - listeners: the clients that wait for signals at this host's web server; `nil` if it passes none on.
+    ///   - listeners: the clients that wait for signals on this host's web server; `nil` if it publishes none.
     /// - Throws: `PosixError` if the directory cannot be read.
     public func exposition(
         _ backlog: BacklogReading?, backups: BackupReading = BackupReading(made: nil, copied: nil),

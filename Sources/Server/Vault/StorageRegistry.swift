@@ -109,8 +109,8 @@ public struct UserStorage {
     /// The tokens after the latest renewal; `nil` for a current account, whose tokens are in the store.
     public var heldCredentials: StoredCredentials? { (access.tokens as? HeldTokens)?.credentials }
 
-    /// Called by each thread besides the one that opened the storage, before it uses the storage: the tokens are read
-    /// once for the first use by all.
+    /// Called by each thread except the one that opened the storage, before it uses the storage: the first use reads
+    /// the tokens, once for all threads.
     public func join() { (access.tokens as? AccountTokens)?.join() }
 }
 

@@ -70,9 +70,9 @@ public enum PublicAddresses {
         Block([0x3F, 0xFF, 0x00], 20),  // documentation (RFC 9637)
     ]
 
-    /// Everything outside 2000::/3 is special or unassigned: `::`, `::1`, IPv4-compatible and IPv4-mapped (`::ffff:0:0/96`),
-    /// both prefixes of NAT64 (`64:ff9b::/96`, `64:ff9b:1::/48`), discard-only, unique local (the metadata service
-    /// `fd00:ec2::254` among them), link-local, site-local, segment routing, multicast.
+    /// Everything outside 2000::/3 is special or unassigned: `::`, `::1`, IPv4-compatible and IPv4-mapped
+    /// (`::ffff:0:0/96`), both prefixes of NAT64 (`64:ff9b::/96`, `64:ff9b:1::/48`), discard-only, unique local (the
+    /// metadata service `fd00:ec2::254` among them), link-local, site-local, segment routing, multicast.
     ///
     /// A network may have its own NAT64 prefix within 2000::/3, which no list can know (RFC 6052, section 2.2): there,
     /// the operator's firewall has to keep the translator from private addresses, as section 5.3 demands.

@@ -49,7 +49,8 @@ public struct GzipLineReader: ~Copyable {
     }
 
     /// The next line without its line feed; `nil` at the end of the file.
-    /// - Throws: ``GzipError/damaged``, also if the last line has no line feed; ``GzipError/lineTooLong(limitBytes:)``.
+    /// - Throws: ``GzipError/damaged``, for example if the last line has no line feed;
+    ///   ``GzipError/lineTooLong(limitBytes:)``.
     public mutating func next() throws(GzipError) -> [UInt8]? {
         var line: [UInt8] = []
         while true {

@@ -20,7 +20,7 @@ public struct GzipStream: ~Copyable {
     private let piece: UnsafeMutablePointer<UInt8>
     private var checksum: UInt32 = 0
     private var textBytes: UInt32 = 0
-    /// Whether text is compressed whose block has not ended.
+    /// Whether a block of compressed text has not ended.
     private var isInBlock = false
 
     /// Starts a stream.

@@ -2,8 +2,8 @@ import FoundationEssentials
 
 /// The sealing keys in use: one for new records, and others whose records can be opened.
 ///
-/// A key is replaced in steps: every process can open with the new one; it becomes current, while the old one still opens;
-/// every record whose ``SealedBox/keyIdentifier(of:)`` is not ``current``'s is resealed; the old one is dropped.
+/// A key is replaced in steps: every process can open with the new one; it becomes current, while the old one still
+/// opens; every record whose ``SealedBox/keyIdentifier(of:)`` is not ``current``'s is resealed; the old one is dropped.
 public struct KeyRing: Sendable {
     /// Seals new records.
     public let current: SealingKey

@@ -1,7 +1,7 @@
 internal import CPosix
 internal import Glibc
 
-/// Wakes a thread that waits for work; any thread may ring, also while nobody waits.
+/// Wakes a thread that waits for work; any thread may ring, even while nobody waits.
 ///
 /// A pipe (pipe(7)): a ring that nobody has heard yet stays in it, and further ones add nothing.
 @safe

@@ -166,7 +166,7 @@ public enum Directory {
     }
 
     /// Adds a second name to a file (link(2)).
-    /// - Throws: ``PosixError``, also if a file with the new name exists.
+    /// - Throws: ``PosixError``, for example if a file with the new name exists.
     public static func link(_ old: String, to new: String) throws(PosixError) {
         guard unsafe Glibc.link(old, new) == 0 else { throw PosixError(call: "link", code: errno) }
     }

@@ -22,7 +22,7 @@ struct IdentityTests {
         #expect(asked.json?.deviceGrant?.text?.wholeMatch(of: /[0-9a-f]{64}/) != nil)
     }
 
-    @Test("AddUser and RedeemSharingInvitation report the identity, also when repeated")
+    @Test("AddUser and RedeemSharingInvitation report the identity, even when repeated")
     func newUsers() throws {
         let newcomer = try server.newcomer()
         let parameters: [String: String?] = [

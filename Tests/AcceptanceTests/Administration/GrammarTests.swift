@@ -108,7 +108,7 @@ struct GrammarTests {
         #expect(help.status == 0 && help.output.contains("syncctl config check --connect"), "\(help.output)")
     }
 
-    @Test("With --json, standard error contains only one JSON object, also for former names, setup and usage errors")
+    @Test("With --json, standard error contains only one JSON object, even for former names, setup and usage errors")
     func errorsForPrograms() throws {
         let folder = try ScratchFolder("root")
         for (words, code) in [

@@ -145,7 +145,7 @@ extension PrivateStackTests {
             try person.publish(later)
             try person.expectContents(of: later)
             // The server deletes objects that it replaced after the restoration. Objects that the server no longer
-            // knows remain beside the new one, which has a different name, or in Drive the same name.
+            // knows remain alongside the new one, which has a different name, or in Drive the same name.
             try await eventually("only forgotten objects and the current one exist") {
                 let objects = try person.objects(of: file)
                 return objects.count == 3 && !objects.contains(person.name(file))

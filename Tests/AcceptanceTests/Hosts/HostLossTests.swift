@@ -94,7 +94,7 @@ extension PrivateStackTests {
 
         // MARK: Signals about changes
 
-        @Test("Listeners learn of commits at the other host; those of a lost host continue at the other one [392]")
+        @Test("Listeners learn of the other host's commits; those of a lost host continue at the other host [392]")
         func signals() async throws {
             let alice = try first.signUpOwningUser()
             let bob = try alice.newMember(.write).movedTo(second)

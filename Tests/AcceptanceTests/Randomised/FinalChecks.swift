@@ -48,7 +48,7 @@ struct FinalChecks {
         }
         // They may contain leftovers, such as those of an interrupted upload that the server would have deleted.
         for account in world.remains.abandoned { rest[account] = nil }
-        return complaints + rest.flatMap { account, files in files.map { "\(account) has \($0.name) besides" } }
+        return complaints + rest.flatMap { account, files in files.map { "\(account) also has \($0.name)" } }
     }
 
     private static func isSame(_ found: StoredFile, _ stored: StoredContent) -> Bool {
@@ -73,7 +73,7 @@ struct FinalChecks {
             for line in text.split(separator: "\n") where line.contains(#""level":"error""#) {
                 // Other tests may have provoked errors before.
                 guard let time = JSONValue(line.utf8)?.time?.text, time >= run.beginning else { continue }
-                complaints.append("\(file.lastPathComponent) tells of a defect: \(line.prefix(500))")
+                complaints.append("\(file.lastPathComponent) reports a defect: \(line.prefix(500))")
             }
         }
         guard complaints.isEmpty else { throw run.difference(complaints) }

@@ -25,8 +25,8 @@ extension RandomisedRun {
     mutating func uploadDirectly(_ request: Request, by caller: Caller) async throws {
         let whole = try httpCall(request, by: caller)
         guard let body = whole.body, !body.isEmpty else { return try make(request, by: caller) }
-        // The server compares OneDrive's bytes only with this hash. Only downloads detect a wrong checksum beside it,
-        // so a caller that announces one does not ask for an address here.
+        // The server compares OneDrive's bytes only with this hash. Only downloads detect a wrong checksum announced
+        // with it, so a caller that announces one does not ask for an address here.
         let storageHash = request.announcesItsBytes ? "&storageHash=\(Checksum.quickXor(body))" : ""
         let creation = HTTPCall(
             "POST", whole.target.replacing("/UploadFile/", with: "/CreateUpload/") + "&direct=true" + storageHash,

@@ -56,7 +56,7 @@ struct WebSessionSignInTests {
         #expect(credentials.person == AccountCredentials.alice.person)
     }
 
-    @Test("Redirects of the providers for apps: Dropbox has one for both codes, Microsoft one for each platform")
+    @Test("The providers' redirects for apps: Dropbox has one for both codes, Microsoft one for each platform")
     func schemes() {
         let dropbox = AccountScheme.dropboxApp(appKey: "key")
         #expect(

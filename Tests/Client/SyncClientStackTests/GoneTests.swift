@@ -179,7 +179,8 @@ struct GoneTests {
         #expect(report.waiting.map(\.recovery) == [.askOwner] && bob.client.uploadsPending)
     }
 
-    @Test("A required sign-in is reported once; after it everything continues", arguments: ServerKind.allCases)
+    @Test(
+        "A required sign-in is reported once; after the sign-in, everything continues", arguments: ServerKind.allCases)
     func signedOut(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         phone.credentials.signOut()

@@ -188,7 +188,7 @@ struct DriverTests {
                     count: SyncStateMachine.maximumRestarts - SyncStateMachine.restartsWithoutWaiting))
     }
 
-    @Test("An observation of a group's files starts with the present ones, and ends with the library")
+    @Test("An observation of a group's files starts with the current ones, and ends with the library")
     func observation() async throws {
         let bench = try Bench { Bench.index($0) }
         try await bench.client.synced()

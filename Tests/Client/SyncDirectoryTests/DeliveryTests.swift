@@ -32,7 +32,7 @@ struct DeliveryTests {
         #expect(try desk.work().isEmpty && desk.keeper.takeConflicts().isEmpty)
     }
 
-    @Test("New contents replace the old ones if the server has these")
+    @Test("New contents replace the old ones if the server has the old ones")
     func newContents() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")
@@ -43,7 +43,7 @@ struct DeliveryTests {
         #expect(try desk.work().isEmpty && desk.keeper.takeConflicts().isEmpty)
     }
 
-    @Test("An unsynchronised edit is kept beside the new contents, and uploaded as a separate file")
+    @Test("An unsynchronised edit is kept next to the new contents, and uploaded as a separate file")
     func unseenEdit() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")
@@ -57,7 +57,7 @@ struct DeliveryTests {
         #expect(work.map(\.file.path.text) == [Self.copy] && work[0].file.fileUUID != file.fileUUID)
     }
 
-    @Test("An edit dropped by the library for the download is also kept; identical edits on both sides do not conflict")
+    @Test("An edit dropped by the library in favour of the download is also kept; identical edits do not conflict")
     func givenUpEdit() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")

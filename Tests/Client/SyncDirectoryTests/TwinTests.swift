@@ -84,7 +84,9 @@ struct TwinTests {
                 && new.first?.file.digest == .of(Data("written again".utf8)))
     }
 
-    @Test("A new file from others does not overwrite a twin: it is stored beside it, and keeps its name for others")
+    @Test(
+        "A new file from others does not overwrite a twin: it is stored next to the twin, and keeps its name for others"
+    )
     func delivery() throws {
         let desk = try Desk()
         try write(Array(Self.decomposed.utf8), "the file", desk)

@@ -16,7 +16,7 @@ struct OnDemandTests {
         return driver
     }
 
-    /// A device that has a file which it requested.
+    /// A device that has a file that it requested.
     private static func having(_ number: Int = 1) throws -> Driver {
         var driver = try listing([Driver.row(number)])
         try driver.request(number)
@@ -49,7 +49,7 @@ struct OnDemandTests {
         #expect(driver.engine.localConsistencyCheck(clientFiles: []).map(\.clientMissingNotDeleted) == [])
     }
 
-    @Test("A requested file is delivered in its newest version, without the whole index, also after a relaunch")
+    @Test("A requested file is delivered in its newest version, without the whole index, even after a relaunch")
     func requested() throws {
         var driver = try Self.listing([Driver.row(1), Driver.row(2)])
         try driver.request(1)
@@ -158,7 +158,7 @@ struct OnDemandTests {
         #expect(driver.engine.state.groups[Driver.group]?.downloadsRest == false)
     }
 
-    @Test("A switch to downloads on demand ends downloads that nobody requested, with the next one")
+    @Test("After a switch to downloads on demand, the next download ends those that nobody requested")
     func switchDuringDownloads() throws {
         var driver = try Driver.member(of: (1...3).map { Driver.row($0) })
         try driver.sync()
@@ -175,7 +175,7 @@ struct OnDemandTests {
         #expect([1, 2, 3].map { Self.entry($0, driver)?.isIndexOnly } == [false, true, true])
     }
 
-    @Test("A queued change to contents is a conflict with a newer version, as ever; a text is not")
+    @Test("A queued change to contents conflicts with a newer version, as in other groups; a text does not")
     func conflicts() throws {
         var driver = try Self.listing([Driver.row(1), Driver.row(2), Driver.row(3)])
         try driver.upload(Driver.attributes(1))
@@ -306,7 +306,7 @@ struct OnDemandTests {
         #expect(evict(listed) == .contentsNotEvictable)
     }
 
-    @Test("The least recently used contents are evicted, until the rest fits into the budget")
+    @Test("The least recently used contents are evicted until the rest fits into the budget")
     func budget() throws {
         var driver = try Self.listing((1...3).map { Driver.row($0) })
         for number in 1...3 { try driver.request(number) }

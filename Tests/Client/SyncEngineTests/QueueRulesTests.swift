@@ -205,7 +205,8 @@ struct QueueRulesTests {
         #expect(driver.engine.state.queues.isEmpty)
     }
 
-    @Test("A sync that fails for a reason of its group does not drop the requests or the queues of other groups")
+    @Test(
+        "A sync that fails for a reason specific to its group does not drop the requests or the queues of other groups")
     func failureOfOneGroup() throws {
         let groups = [Driver.group, Driver.otherGroup]
         var driver = try Driver.member(groups: groups)

@@ -25,7 +25,7 @@ struct SmallFileTests {
 
     private static let staged = ServerReply.fileStaged(creationDate: Driver.now, updateDate: Driver.now)
 
-    /// The numbers of the files in the requests that wait for a reply; negative for a file that is sent by itself.
+    /// The numbers of the files in the requests that wait for a reply; negative for a file that is sent separately.
     private func waiting(_ driver: Driver) -> [[Int]] {
         func number(_ upload: FileUpload) -> Int { Int(upload.fileUUID.rawValue.suffix(2)) ?? -1 }
         return driver.outstanding.map { waiting in
@@ -100,7 +100,7 @@ struct SmallFileTests {
         #expect(waiting(driver) == [[0, 1], [2, 3], [4, 5]])
     }
 
-    @Test("The server is asked once, if that is worth a request, and files are sent one by one if it accepts no other")
+    @Test("The server's limits are requested once, if enough files wait; without support, files are sent one by one")
     func asking() throws {
         var few = try driver(Array(repeating: 10, count: 7), support: .unknown)
         #expect(waiting(few) == [[-1]])
@@ -120,7 +120,7 @@ struct SmallFileTests {
         #expect(waiting(driver) == [[0, 1, 2, 3, 4]])
     }
 
-    @Test("A refused file is treated by the class of its refusal, and the others are committed")
+    @Test("A refused file is treated according to the class of its refusal, and the others are committed")
     func refused() throws {
         var driver = try driver([10, 10, 10])
         let tooLarge = ErrorCode.bodyTooLarge

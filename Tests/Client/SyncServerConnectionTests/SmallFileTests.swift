@@ -47,7 +47,7 @@ struct SmallFileTests {
         #expect(body == expected)
     }
 
-    @Test("Each refusal is the error or outcome that an upload by itself would have")
+    @Test("Each refusal is the error or outcome that a separate upload would have")
     func refusals() async throws {
         let bench = Bench(
             .success(
@@ -69,7 +69,7 @@ struct SmallFileTests {
         #expect(try results[2].get() == .stale(current: Sample.version))
     }
 
-    @Test("Files that the server could not store for the moment are sent again together, after the requested wait")
+    @Test("Files that the server could not store at the time are sent again together, after the requested wait")
     func repeated() async throws {
         let executor = ScriptedExecutor([
             .success(

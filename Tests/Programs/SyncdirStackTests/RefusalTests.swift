@@ -172,7 +172,7 @@ extension SyncdirTests {
         }
 
         @Test(
-            "A read-only member is informed of each unsent change, also by status, and receives others' changes")
+            "A read-only member is informed of each unsent change, including by status, and receives others' changes")
         func readOnly() throws {
             let (ada, bob, _) = try TerminalUser.couple(server, permission: "read")
             for name in ["edited.txt", "deleted.txt", "theirs.txt"] { try ada.write(name, "one") }

@@ -11,7 +11,7 @@ final class TerminalUser: Sendable {
     /// The account with which this person signs in in a browser; nil for the sandbox's shortcut.
     private let account: SandboxAccount?
 
-    /// The program beside this process's executable.
+    /// The program next to this process's executable.
     static let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         .appending(path: "syncdir").path
 

@@ -60,7 +60,7 @@ struct CheckSumTests {
         #expect(MIMETypeTable.extensionOfOlderServers(for: try #require(MIMEType("unknown"))) == "unknown")
     }
 
-    @Test("Configuration adds types in lower case, and cannot add `unknown` or anything that is no type")
+    @Test("Configuration adds types in lower case, and cannot add `unknown` or anything that is not a type")
     func additionalTypes() throws {
         let table = try #require(MIMETypeTable.deployed.adding(["model/x-album+json", "text/plain"]))
         #expect(table.accepts(try #require(MIMEType("model/x-album+json"))) && table.types.count == 4)

@@ -24,7 +24,7 @@ struct SecretFilesTests {
         try SecretFiles(configurationPath: folder + "/syncd.json", credentialsFolder: credentials).read(name).value
     }
 
-    @Test("syncctl looks for secrets in their folder beside the configuration, then beside the configuration itself")
+    @Test("syncctl looks for secrets in their folder next to the configuration, then next to the configuration itself")
     func besideTheConfiguration() throws {
         try write("outer", to: "password")
         #expect(try secret("password") == "outer")

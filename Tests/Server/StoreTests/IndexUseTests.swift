@@ -93,7 +93,7 @@ struct IndexUseTests {
         }
 
         /// Rows that the server examines for `body`, which is rolled back: the smallest of three results, because the
-        /// counters include the reads that reopen a table that the server closed for lack of room, beside many other
+        /// counters include the reads that reopen a table that the server closed for lack of room, alongside many other
         /// tests.
         func rowsRead(_ body: (inout StoreSession) throws -> Void) throws -> Int {
             var least = Int.max

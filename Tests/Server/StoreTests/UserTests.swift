@@ -162,7 +162,7 @@ struct UserTests {
         #expect(try register(device, of: fixture.addUser(), maximum: 1) == .registered)
     }
 
-    @Test("A device beyond the maximum is rejected; without a maximum none is [329]")
+    @Test("A device beyond the maximum is rejected; without a maximum, no device is rejected [329]")
     func maximumDevices() throws {
         let user = try fixture.addUser()
         let devices = (0..<5).map { _ in DeviceUUID(someFile().rawValue)! }

@@ -55,7 +55,7 @@ struct DownloadStreamTests {
         stream.receive(Array(bytes).span)
     }
 
-    @Test("A small file, of which nothing is passed on before its end, may take a minute, and then fails")
+    @Test("A small file, which is passed on only once it is complete, may take a minute, and then fails")
     func small() throws {
         let (stream, connection) = try stream(of: someBytes(100))
         for byte in someBytes(100).prefix(60) {

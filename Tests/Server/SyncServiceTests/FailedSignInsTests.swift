@@ -61,7 +61,7 @@ struct FailedSignInsTests {
     }
 
     @Test(
-        "Addresses of one network count as one caller",
+        "Addresses in one network count as one caller",
         arguments: [
             ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", true),
             ("2001:db8:1:2::1", "2001:db8:1:3::1", false),

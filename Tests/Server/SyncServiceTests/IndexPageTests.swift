@@ -26,7 +26,7 @@ struct IndexPageTests {
             decoding: IndexPage(files, total: total ?? files.count).bytes(), as: UTF8.self)
     }
 
-    @Test("Pictures, texts and links refer to the objects beside the page")
+    @Test("Pictures, texts and links refer to the objects in the same folder as the page")
     func kinds() throws {
         let page = text([
             try file(1, type: "image/jpeg"), try file(2), try file(3, type: "application/x-url"),

@@ -79,7 +79,7 @@ struct RefusalLogTests {
 
         server.router.reportOmissions(isLast: true)
 
-        let summary = server.log.lines("Further requests of one network were refused")
+        let summary = server.log.lines("Further requests from one network were refused")
         #expect(summary == [["client_network": "192.0.2.1", "count": "\(300 - Self.lines)"]])
     }
 

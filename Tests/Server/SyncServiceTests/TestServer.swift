@@ -35,7 +35,7 @@ struct TestServer: Sendable {
     /// The replies of providers; without it no request to a provider is allowed.
     let providers: ScriptedTransport?
 
-    /// Without a database every use of the store throws that it is unavailable.
+    /// Without a database, every use of the store throws an error that says it is unavailable.
     init(
         withDatabase: Bool = true, minimumIOSClientVersion: String? = nil, maximumUploadBytes: Int64 = 5 << 30,
         signInTimeToLive: Duration = .seconds(60), signInClock: SteppedClock? = nil, signInsWaiting: Int = .max,

@@ -73,7 +73,7 @@ struct UploadSmallFilesTests {
     }
 
     @Test(
-        "Each file is stored and staged, empty ones too, and no intent is left", arguments: [false, true])
+        "Each file is stored and staged, even an empty one, and no intent is left", arguments: [false, true])
     func stored(uniqueNames: Bool) throws {
         server.cloud.behaviour.hasUniqueNames = uniqueNames
         let files = (0..<40).map { Sent(someBytes($0 * 700), by: alice) }
@@ -87,7 +87,7 @@ struct UploadSmallFilesTests {
         #expect(server.commit(from: 0, by: alice).json["numberUploadsTransferred"] as? Int == 40)
     }
 
-    @Test("A file with a fault is refused as by UploadFile, and the others are staged")
+    @Test("An invalid file is refused as UploadFile would refuse it, and the others are staged")
     func faults() throws {
         let good = someFile()
         var wrong = Sent(someBytes(10), by: alice)
@@ -146,7 +146,7 @@ struct UploadSmallFilesTests {
         #expect(server.cloud.objects.count == 6)
     }
 
-    @Test("A failure of the cloud is each file's own, and its objects are deleted")
+    @Test("A failure of the cloud affects each file separately, and the failed files' objects are deleted")
     func cloudFailure() throws {
         server.cloud.behaviour.uploadFailure = .rateLimited(retryAfter: .seconds(7))
 
@@ -194,7 +194,7 @@ struct UploadSmallFilesTests {
         #expect(server.refusals.quotas == [.stagedChanges])
     }
 
-    @Test("A user without further shares of the transfers sends one file after the other")
+    @Test("If a user's share of transfers is used up, files are uploaded one after another")
     func oneShare() throws {
         let server = try TestServer(transferLimit: TransferLimit(threads: 4, maximumPerUser: 1))
         let phone = try server.signUp()
@@ -221,7 +221,7 @@ struct UploadSmallFilesTests {
         #expect(try codes(send(body)) == Array(repeating: "staged", count: 3))
     }
 
-    /// Bodies that do not have the form that their list describes.
+    /// Bodies that do not match the list in them.
     enum Malformation: CaseIterable {
         case noBoundary, otherBoundary, listTooShort, listTooLong, tooFewParts, tooManyParts, noList, longerThanBody
         case negativeLength, cut

@@ -33,7 +33,7 @@ class Sandboxed:
 
     def revoke(self) -> None:
         """Revokes the app's rights."""
-        # At a Nextcloud the server uses the app password of the person's device.
+        # With Nextcloud, the server uses the app password of the person's device.
         self.stage.change_account(self.id, "revoke", which="device" if self.provider == "webdav" else "server")
 
     def expire_token(self) -> None:

@@ -20,7 +20,7 @@ STOP_SECONDS = 20.0
 # nginx does not raise its limit beyond the hard one of a user's shell, and then keeps the soft one.
 OPEN_FILES = 65_536
 CONNECTIONS = 16_384
-# Passes signals about changes on; without it, clients have to ask.
+# Publishes signals about changes; without it, clients must poll.
 NCHAN = Path("/usr/lib/nginx/modules/ngx_nchan_module.so")
 PORTS = ("https", "http", "sandboxTLS", "sandboxHTTP", "metrics", "olderHTTP")
 

@@ -120,7 +120,7 @@ public struct AccountScheme: Sendable, Hashable {
         return scheme
     }
 
-    /// A Nextcloud or an ownCloud whose administrator has registered two clients, with the redirect URIs
+    /// A Nextcloud or ownCloud server whose administrator has registered two clients, with the redirect URIs
     /// `http://127.0.0.1/program` and `http://127.0.0.1/server`.
     ///
     /// - Parameters:
@@ -173,7 +173,7 @@ public struct OAuthClient: Sendable, Hashable {
         /// A listener of the program on the same computer, for ``BrowserSignIn``; the port is chosen at sign-in. `path`
         /// begins with a slash.
         case loopback(host: LoopbackRedirectURI.Host, path: String)
-        /// An address at which the system returns to the app, for ``WebSessionSignIn``, as registered with the provider:
+        /// An address that the system passes to the app, for ``WebSessionSignIn``, as registered with the provider:
         /// with a scheme of the app's own, such as `com.example.app:/oauth`, or https without a port. Without a query.
         case app(uri: String)
 

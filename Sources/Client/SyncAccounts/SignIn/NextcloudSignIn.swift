@@ -12,7 +12,7 @@ import SyncServerConnection
 /// The user grants the app access on a page of their own server, which then issues a password for this app only. The
 /// app never sees the user's own password, and the user can revoke the app's password in their settings.
 public struct NextcloudSignIn: Sendable {
-    /// How long a Nextcloud keeps a flow open.
+    /// How long a Nextcloud server keeps a flow open.
     public static let longestFlow: Duration = .seconds(1_200)
 
     private let server: URL
@@ -153,7 +153,7 @@ public struct NextcloudSignIn: Sendable {
     }
 }
 
-/// A Nextcloud's or ownCloud's information about its user (Nextcloud, Developer Manual, "OCS API overview").
+/// A Nextcloud or ownCloud server's information about its user (Nextcloud, Developer Manual, "OCS API overview").
 enum NextcloudUser {
     private struct Reply: Decodable {
         struct Services: Decodable { var data: User }

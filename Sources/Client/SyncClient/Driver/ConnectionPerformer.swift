@@ -207,7 +207,7 @@ actor ConnectionPerformer: RequestPerformer {
         return file
     }
 
-    /// Sends several small files in one request; each by itself if the server, or a proxy, rejects such a request.
+    /// Sends several small files in one request, or separately if the server, or a proxy, rejects such a request.
     private func upload(
         _ uploads: [FileUpload], _ files: LibraryFiles, _ progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws -> ServerReply {

@@ -12,7 +12,7 @@ public struct SimulatedPerson: Sendable {
     public enum Storage: Sendable, Hashable {
         /// Stores and returns every file.
         case available
-        /// Has no room for files of more than this number of bytes: `storageFull`.
+        /// Has no room for files larger than this number of bytes: `storageFull`.
         case full(aboveBytes: Int64)
         /// The person has revoked the server's access: `storageUnauthorized`, and the files are out of reach for
         /// everybody.
@@ -92,7 +92,7 @@ public struct SimulatedUpload: Sendable, Hashable {
     public let contents: Data
 }
 
-// Situations in which the server refuses requests, beside those of its people.
+// Situations in which the server refuses requests, in addition to those of its people.
 extension SimulatedService {
     /// Whether the server works.
     public enum Condition: Sendable, Hashable {

@@ -10,7 +10,7 @@ internal import Synchronization
 /// the end, ``settle()`` stops all faults and brings every phone up to date. Then all apps must show the same, for any
 /// seed. The same seed produces the same faults, as long as the app itself is deterministic.
 public final class SimulatedService: Sendable {
-    /// Kinds of faults, whose times the seed determines.
+    /// Kinds of faults that occur at times determined by the seed.
     public struct Faults: OptionSet, Sendable {
         /// The bits.
         public let rawValue: Int

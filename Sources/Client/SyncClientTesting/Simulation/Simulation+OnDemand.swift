@@ -13,7 +13,7 @@ extension Simulation {
         }
     }
 
-    /// Changes the policy of a group, requests, evicts or changes files of which only the index is followed.
+    /// Changes the policy of a group; or requests, evicts or changes files of which the app follows only the index.
     func manageContents(_ device: SimulatedDevice) throws {
         guard let engine = device.engine else { return }
         let listed = engine.state.directory.rows { $0.isIndexOnly }
@@ -103,7 +103,7 @@ extension Simulation {
 
     /// Evicted contents must be on the server, unless it was restored and the device does not know that yet.
     private func checkEvicted(_ file: FileUUID, _ device: SimulatedDevice) {
-        // A file that the app wishes for again is no version of the server.
+        // A file that the app requests again is not a version of the server.
         guard let own = device.files[file], let contents = own.contents, let group = server.groups[own.group],
             !device.wishes.contains(file), group.restored == nil, changedInCloud[file]?.contains(contents) != true
         else { return }

@@ -51,7 +51,7 @@ package enum ServerRequest: Sendable, Equatable {
     case uploadFile(FileUpload)
     /// Several small files of one group in one request.
     case uploadSmallFiles([FileUpload])
-    /// Asks what such a request may contain.
+    /// Requests the limits of such a request.
     case askForSmallFiles
     case uploadAppMetaData(
         FileUUID, AppMetaData, masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID,
@@ -111,7 +111,7 @@ package enum ServerReply: Sendable {
     case index(IndexResponse)
     /// A file is staged, with the server's dates.
     case fileStaged(creationDate: WireDate, updateDate: WireDate)
-    /// The results of the files of one request, in their order, as if each had been sent by itself.
+    /// The results of the files of one request, in their order, as if each had been sent separately.
     case several([ServerReply])
     /// The limits of a request with small files; nil if the server does not accept such requests.
     case smallFiles(SmallFileLimits?)

@@ -4,16 +4,16 @@ package import SyncProtocol
 package enum SmallFileSupport: Sendable, Equatable {
     /// The server has not been asked.
     case unknown
-    /// It does not, or the client sends every file by itself.
+    /// It does not, or the client sends every file separately.
     case absent
     /// It does, within limits.
     case limits(SmallFileLimits)
 }
 
-// Small files of a queue that are sent in one request, which counts as one transfer. Each has the result of an upload by
-// itself, and is treated like one; a failure of the request as a whole is the failure of each.
+// Small files of a queue that are sent in one request, which counts as one transfer. Each has the result of a separate
+// upload, and is treated like one; a failure of the request as a whole is the failure of each.
 extension SyncStateMachine {
-    /// The number of small files in a queue from which asking the server is worth a request.
+    /// The number of small files in a queue that justifies a request for the server's limits.
     private static let numberWorthAsking = 8
     /// A request stays below this size, in bytes: what a lost connection costs, and what the client keeps in memory.
     private static let maximumRequestBytes: Int64 = 4 << 20
@@ -24,7 +24,7 @@ extension SyncStateMachine {
     private static let fewestFiles = 32
     /// An upper bound for the parameters of a file without texts, in bytes.
     private static let parameterBytes = 1_000
-    /// Longer texts are sent with their file by itself.
+    /// A file with a longer text is sent separately.
     private static let maximumTextBytes = 2_000
 
     /// Sets the server's support for many small files in one request.
@@ -100,7 +100,7 @@ extension SyncStateMachine {
         return items.isEmpty ? [first] : items
     }
 
-    /// Sends the requests that stage items in one, if there are several.
+    /// Combines several requests that stage items into one.
     mutating func stageTogether(_ items: [UploadItem]) {
         var ids: [RowID<UploadItem>] = []
         var uploads: [FileUpload] = []

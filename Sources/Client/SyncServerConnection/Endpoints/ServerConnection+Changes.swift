@@ -23,8 +23,8 @@ extension ServerConnection {
     ///   - known: The result of the previous call, or the entity tag of an Index without a group; nil for none.
     ///   - receive: Called for each signal, one call at a time, on any thread.
     /// - Returns: The state to name in the next call.
-    /// - Throws: ``ServerConnectionError/Code/refused`` with ``ErrorCode/endpointUnknown`` if the server passes no signals
-    ///   on, or is too old, among others.
+    /// - Throws: ``ServerConnectionError/Code/refused`` with ``ErrorCode/endpointUnknown`` if the server offers no
+    ///   signals or is too old; others.
     public func listen(
         after known: String? = nil, _ receive: @escaping @Sendable (ListenedSignal) -> Void
     ) async throws(ServerConnectionError) -> String? {

@@ -18,14 +18,15 @@ extension ServerConnection {
     }
 
     /// Asks the server what one ``uploadSmallFiles(_:to:progress:)`` may contain.
-    /// - Returns: Nil if the server does not offer it, or the executor sends every file by itself, as in the background.
+    /// - Returns: Nil if the server does not offer it, or the executor sends every file separately, as in the
+    ///   background.
     public func smallFileLimits() async throws(ServerConnectionError) -> SmallFileLimits? {
         guard executor.sendsParts else { return nil }
         return try await healthCheck().uploadSmallFiles
     }
 
     /// Stages many small files in one request. Each has the outcome or the error that
-    /// ``uploadFile(_:from:label:progress:)`` would have; files that the server could not store for the moment are sent
+    /// ``uploadFile(_:from:label:progress:)`` would have; files that the server could not store at the time are sent
     /// again together, as far as the ``RetryPolicy`` allows.
     /// - Parameters:
     ///   - files: Within the server's limits (``smallFileLimits()``), each file once.

@@ -265,7 +265,7 @@
     }
 
     /// The bytes of a download until it is complete: in the exchange's partial download, otherwise in a temporary file
-    /// beside the destination.
+    /// next to the destination.
     private final class ArrivingFile: Sendable {
         private let partial: PartialDownload
         private let destination: URL

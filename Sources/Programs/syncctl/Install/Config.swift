@@ -126,7 +126,7 @@ extension ConfigurationReport.Finding {
 
 /// What the services can read of a configuration and of the files that it names, which is less than what root can read:
 /// they run as their own user, see no home directories, and get files with relative names only from systemd, which
-/// passes on the folder `secrets` beside the configuration.
+/// passes on the folder `secrets` next to the configuration.
 struct ServiceView {
     /// The user that the app's units run as.
     static var usualUser: String { HostedApp.current.prefix }

@@ -54,7 +54,7 @@ struct SetupOptions: ParsableArguments {
     var nginxConnections = false
     @Flag(
         help: ArgumentHelp(
-            "Let clients learn of changes at once instead of asking every few seconds; needs nginx's module nchan "
+            "Let clients learn of changes at once instead of polling every few seconds; needs nginx's module nchan "
                 + "(apt install libnginx-mod-nchan)."))
     var changes = false
     @Flag(

@@ -48,7 +48,7 @@ struct KeyRotationSteps {
         }
     }
 
-    /// Stores a new key beside the current one, and names it in the configuration.
+    /// Stores a new key next to the current one, and names it in the configuration.
     ///
     /// - Parameter given: the path of a key created on another host; `nil` to create one.
     func begin(withKeyIn given: String?) throws -> RotationReport {
@@ -188,7 +188,7 @@ struct KeyRotationSteps {
 
     private func filePath(_ name: String) -> String { ServerConfiguration.path(ofSecret: name, beside: path) }
 
-    /// The path or name of a file beside `file` whose name contains the key's name.
+    /// The path or name of a file next to `file` whose name contains the key's name.
     private static func sibling(of file: String, named key: String) -> String {
         var stem = Substring(file)
         // The name that an earlier rotation added.

@@ -107,7 +107,7 @@ struct Watch: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How often to ask the server for changes, unless it reports them by itself.", valueName: "seconds"))
+            "How often to poll the server for changes, unless it signals them.", valueName: "seconds"))
     var interval = 10.0
 
     func validate() throws {

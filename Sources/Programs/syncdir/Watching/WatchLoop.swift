@@ -19,7 +19,7 @@ struct WatchLoop {
     private let isQuiet: Bool
     /// Longest pause after failures.
     private static let longestPause = Duration.seconds(60)
-    /// Longest pause that a server can ask for.
+    /// Longest pause that a server can request.
     private static let longestWantedPause = Duration.seconds(600)
     /// How many intervals pass without a signal until the library finds out whether one was lost, between two attempts to
     /// send what the server has refused, and between two rounds that send nothing: replaced files are kept for a while.
@@ -83,7 +83,7 @@ struct WatchLoop {
             var pause = interval
             do {
                 watcher?.watch(await directory.synchronizer.folders)
-                // A file that changes constantly is scanned often, but the server need not be asked as often.
+                // A file that changes constantly is scanned often, but the server need not be polled as often.
                 let hasNews = postponements == 0 && live.takeNews()
                 let asksServer = hasNews || failures > 0 || ContinuousClock.now >= nextQuestion
                 let round = try await directory.synchronizer.perform(asksServer: asksServer)
@@ -185,11 +185,11 @@ struct WatchLoop {
     }
 }
 
-/// What the server has told without being asked.
+/// The server's signals about changes.
 private final class LiveState: Sendable {
     private let state = Mutex((isListening: false, hasNews: false))
 
-    /// Whether the server tells of changes at the moment.
+    /// Whether the server currently signals changes.
     var isListening: Bool { state.withLock { $0.isListening } }
 
     func note(_ change: LiveChange) {
@@ -202,7 +202,7 @@ private final class LiveState: Sendable {
         }
     }
 
-    /// Whether there is a reason to ask, once.
+    /// Whether there is a reason to poll; true only once for each reason.
     func takeNews() -> Bool {
         state.withLock { state in
             defer { state.hasNews = false }

@@ -12,7 +12,7 @@ public enum AccountType: String, Sendable, Hashable, Codable, CaseIterable {
     case microsoft = "Microsoft"
     /// Sign in with Apple; provides no storage.
     case appleSignIn = "AppleSignIn"
-    /// A WebDAV server that the person names, such as their Nextcloud.
+    /// A WebDAV server that the person names, such as their Nextcloud server.
     case webDAV = "WebDAV"
     /// A bucket, named by the person, of a service with the interface of Amazon S3.
     case s3 = "S3"

@@ -13,7 +13,7 @@ public struct ChangesRequest: RequestMessage {
 
 /// A hint that something has changed: the data of an event, or the reply to a long poll.
 ///
-/// A signal may be lost, and may be false: it never replaces Index, it only says when to ask for it.
+/// A signal may be lost, and may be false: it never replaces Index, but only indicates when to request it.
 public struct ChangeSignal: ResponseMessage {
     /// The changed group, and its master version.
     public struct Change: Sendable, Hashable {
@@ -34,7 +34,7 @@ public struct ChangeSignal: ResponseMessage {
         case index
     }
 
-    /// `nil` if the signal does not name a group: the client asks for the whole Index.
+    /// `nil` if the signal does not name a group: the client requests the whole Index.
     public let change: Change?
     /// Long polling: the value for `Last-Event-ID` that names the current state; the id of the last event in a stream.
     public let lastEventID: String?
@@ -49,7 +49,7 @@ public struct ChangeSignal: ResponseMessage {
         case lastEventID = "lastEventId"
     }
 
-    /// Decodes the data of an event, or a reply. Half a change counts as none.
+    /// Decodes the data of an event, or a reply. An incomplete change counts as none.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let group = try container.decodeIfPresent(SharingGroupUUID.self, forKey: .sharingGroupUUID)

@@ -3,7 +3,7 @@ import FoundationEssentials
 /// A provider that the sandbox can emulate.
 public enum Provider: String, Codable, Sendable, CaseIterable {
     case google, facebook, dropbox, microsoft, apple
-    /// A Nextcloud.
+    /// A Nextcloud server.
     case webdav
 }
 

@@ -15,7 +15,7 @@ public enum RegisteredApps {
     public static let facebookAppID = "123456789012345"
     /// Its secret.
     public static let facebookSecret = "sandbox-facebook-secret"
-    /// The address with https at which a phone returns to the app: the redirect URI of the server's clients.
+    /// The https address that a phone passes to the app: the redirect URI of the server's clients.
     static let webSessionRedirect = "https://app.sandbox.test/oauth"
     /// The app's bundle identifier at Apple.
     public static let appleClientID = "com.example.sandbox"
@@ -46,7 +46,7 @@ public enum RegisteredApps {
     public static let dropboxScopes = [
         "account_info.read", "files.metadata.read", "files.content.read", "files.content.write",
     ]
-    /// An OAuth 2.0 client of the Nextcloud.
+    /// An OAuth 2.0 client of the Nextcloud server.
     struct NextcloudClient: Sendable {
         let id: String
         let secret: String
@@ -55,11 +55,11 @@ public enum RegisteredApps {
         let redirectWithoutPort: String
     }
 
-    /// The server's client of the Nextcloud.
+    /// SyncServer's client at the Nextcloud server.
     public static let nextcloudServerClientID = "sandboxNextcloudServer0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
     /// Its secret.
     public static let nextcloudServerSecret = "sandboxNextcloudSecret0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
-    /// The client of the Nextcloud for programs on computers.
+    /// The client at the Nextcloud server for programs on computers.
     public static let nextcloudProgramClientID = "sandboxNextcloudProgram0123456789abcdefghijklmnopqrstuvwxyzABCDE"
     /// Its secret, which every copy of the program contains, and which is therefore not secret.
     public static let nextcloudProgramSecret = "sandboxNextcloudProgramSecret0123456789abcdefghijklmnopqrstuvwxy"

@@ -274,7 +274,7 @@ struct DriveCaller {
     }
 
     /// The file with that ID, if the app may see it.
-    /// - Throws: ``DriveError/notFound(_:)``, also for files of other apps.
+    /// - Throws: ``DriveError/notFound(_:)``, including for files of other apps.
     func file(_ id: String, in drive: Drive) throws(DriveError) -> DriveFile {
         guard let file = drive[id], sees(file) else { throw .notFound(id) }
         return file

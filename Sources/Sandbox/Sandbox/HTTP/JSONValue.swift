@@ -204,7 +204,7 @@ enum EntryJSON {
         return [UInt8](try encoder.encode(entry))
     }
 
-    /// - Throws: `DecodingError`, also if a member is missing.
+    /// - Throws: `DecodingError`, for example if a member is missing.
     static func entry<Entry: Decodable>(_ type: Entry.Type, from bytes: [UInt8]) throws -> Entry {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .custom { decoder in

@@ -272,7 +272,7 @@ struct OneDriveDownloads {
     /// Handles a request for bytes.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         guard request.method == "GET" || request.method == "HEAD" else {
-            throw GraphError(405, "methodNotAllowed", "Only GET is for a download's address.")
+            throw GraphError(405, "methodNotAllowed", "A download's address supports only GET.")
         }
         let time = server.now
         let grant = request.query["tempauth"].flatMap { key in server.withState { $0.oneDriveDownloads[key] } }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
-/// A Nextcloud: its files over WebDAV, and the requests that clients send first (Nextcloud, Developer Manual, "Client
-/// APIs").
+/// A Nextcloud server: its files over WebDAV, and the requests that clients send first (Nextcloud, Developer Manual,
+/// "Client APIs").
 struct NextcloudRoutes {
     static let host = "nextcloud.sandbox.test"
     static let version = "30.0.4"

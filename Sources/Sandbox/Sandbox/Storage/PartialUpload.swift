@@ -2,7 +2,7 @@ import Synchronization
 
 /// The bytes of an upload session so far: stored in order, without gaps, in one file.
 ///
-/// Only one request at a time sends bytes, which ``begin()`` and ``end()`` ensure; the numbers may be read at any time.
+/// ``begin()`` and ``end()`` ensure that only one request at a time sends bytes; the numbers may be read at any time.
 final class PartialUpload: Sendable {
     let path: String
     private let checksum: ContentChecksum

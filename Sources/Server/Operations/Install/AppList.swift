@@ -23,7 +23,7 @@ public struct AppList: Report {
         public var version: String?
         /// The name by which phones reach it; absent if nginx has no site for it.
         public var host: String?
-        /// Absent if its database cannot be asked.
+        /// Absent if its database cannot be queried.
         public var users: Int?
     }
 

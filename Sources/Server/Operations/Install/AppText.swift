@@ -1,7 +1,7 @@
 public import Store
 
 /// Adapts the texts of the package's files to an added app. The files derive from those that the package installs, so
-/// that an added app has the same units, restrictions and limits, also after an upgrade. For the package's app, every
+/// that an added app has the same units, restrictions and limits, even after an upgrade. For the package's app, every
 /// text stays unchanged.
 public struct AppText: Sendable {
     private let app: HostedApp

@@ -62,7 +62,7 @@ public struct HostState: Sendable, Equatable {
     public var nginxConnections: Int?
     /// Whether nginx's module nchan is installed.
     public var hasNchan = false
-    /// Whether nginx's configuration passes signals about changes on.
+    /// Whether nginx is configured to publish signals about changes.
     public var passesSignals = false
     /// The template that the package installs.
     public var siteTemplate = ""

@@ -100,7 +100,7 @@ public struct SetupAnswers: Sendable, Equatable {
     public var trustsOwnAuthority = false
     /// Whether to change `nginx.conf` so that nginx's processes accept more connections than Debian's default.
     public var raisesNginxConnections = false
-    /// Whether nginx passes signals about changes on to listeners, which needs its module nchan.
+    /// Whether nginx passes signals about changes to listeners, which requires its module nchan.
     public var passesSignals = false
     public var database = DatabaseAddress.socket("/run/mysqld/mysqld.sock")
     public var databaseName = HostedApp.current.databaseName

@@ -31,7 +31,7 @@ extension SetupPlan {
         }
         if answers.passesSignals {
             if host.passesSignals {
-                kept.append("nginx passes signals about changes on")
+                kept.append("nginx publishes signals about changes")
             } else {
                 actions += SetupPaths.signals.map { .write(path: $0.path, text: $0.text) }
             }

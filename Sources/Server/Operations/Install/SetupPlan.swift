@@ -289,7 +289,7 @@ extension SetupPlan.Action {
     /// The action, as text.
     public func sentence(_ answers: SetupAnswers) -> String {
         switch self {
-        case .makeSecretsFolder: "create \(SetupPaths.secrets), only for root"
+        case .makeSecretsFolder: "create \(SetupPaths.secrets), accessible only to root"
         case .makeSecret(let name): "create \(name.path) from random bytes"
         case .copySecret(let name, _): "store the secret in \(name.path)"
         case .replaceSecret(let name, _): "store the new secret in \(name.path)"

@@ -3,8 +3,8 @@ import Store
 /// The systemd settings of one role's units in addition to the package's: the secrets that systemd passes on, and the
 /// networks that it blocks. Both derive from the configuration.
 public struct UnitSettings: Sendable, Equatable {
-    /// The settings of the unit that makes backups, which needs the database and the password of its owner, in addition to
-    /// the package's.
+    /// The settings of the unit that makes backups, which needs the database and the password of its owner, in addition
+    /// to the package's.
     public struct OfBackup: Sendable, Equatable {
         private let passwordFile: String?
         private let isDatabaseLocal: Bool

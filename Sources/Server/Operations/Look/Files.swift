@@ -49,7 +49,7 @@ extension ListedFile {
         changedAtMasterVersion = MasterVersion(try row.number("changed_at_master_version"))
     }
 
-    /// The extension of the object's name; that by an older server unless the object is known.
+    /// The extension of the object's name; unless the object is known, the extension that an older server gave it.
     func fileExtension(ofObject objectID: String?) -> String {
         guard let type = MIMEType(mimeType) else { return "dat" }
         return objectID == nil ? MIMETypeTable.extensionOfOlderServers(for: type) : type.fileExtension

@@ -154,7 +154,7 @@ public enum OpenAPIDocument {
         }
         if description.canBeNotModified {
             responses["304"] = [
-                "description": "The client already has the present state or bytes.",
+                "description": "The client already has the current state or bytes.",
                 "headers": .object(references(.serverVersion)),
             ]
         }

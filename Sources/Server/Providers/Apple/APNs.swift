@@ -93,7 +93,7 @@ public struct APNs: PushService {
         headers[.apnsPriority] = "10"
         headers[.apnsExpiration] = String(notification.expiresAt)
         headers[.apnsID] = notification.id
-        // A repeated notification replaces the first one on the screen instead of appearing beside it.
+        // A repeated notification replaces the first one on the screen instead of appearing in addition to it.
         headers[.apnsCollapseID] = notification.id
         var request = OutgoingRequest(
             .apns, .push, .post, "https://\(host)/3/device/\(PercentEncoding.encode(address.token))", headers: headers,

@@ -167,7 +167,7 @@ public struct AnswerForm: Sendable {
             && text.utf8.allSatisfy { isLetterOrDigit($0) || "-._".utf8.contains($0) }
     }
 
-    /// Dropbox's app console shows it beside the secret.
+    /// Dropbox's app console shows it next to the secret.
     static let dropboxAppKey = AnswerForm("an app key of lower-case letters and digits", example: "a1b2c3d4e5f6g7h") {
         text in
         !text.isEmpty && text.utf8.allSatisfy { isLetterOrDigit($0) } && text == text.lowercased()

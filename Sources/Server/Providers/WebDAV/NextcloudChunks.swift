@@ -10,8 +10,8 @@ extension HTTPField.Name {
 /// version 2).
 ///
 /// The chunks are stored in a separate hidden folder, which the server deletes after a day without use. A chunk may be
-/// sent again. The tail is stored next to the assembled file: in that file's place, a Nextcloud whose storage is in S3
-/// would mistake it for the upload's own target.
+/// sent again. The tail is stored next to the assembled file: in that file's place, a Nextcloud server whose storage is
+/// in S3 would mistake it for the upload's own target.
 struct NextcloudChunks: PartAssembly {
     private static let cleaningTime: Duration = .seconds(5)
     /// Chunks are numbered from 1 to 10 000.

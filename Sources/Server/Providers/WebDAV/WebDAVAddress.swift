@@ -140,7 +140,7 @@ struct WebDAVLocation: Equatable {
 /// The locations in Nextcloud and ownCloud of everything that belongs to a person's files at
 /// `…/remote.php/dav/files/USER/`.
 ///
-/// The path is only a hint; the replies show whether the server is a Nextcloud or an ownCloud.
+/// The path is only a hint; the replies show whether the server runs Nextcloud or ownCloud.
 struct NextcloudPaths {
     private let address: WebDAVAddress
     /// The decoded segments before `remote.php`.

@@ -204,8 +204,8 @@ struct WebDAVUpload {
         return name
     }
 
-    /// The meaning of a 400: ownCloud rejects bytes that do not match the header; Nextcloud rejects bytes that were
-    /// lost in transit, as `BadRequest`, and, with other exceptions, names, for example
+    /// The meaning of a 400: ownCloud rejects bytes that do not match the header. Nextcloud reports bytes that were
+    /// lost in transit as `BadRequest`, and other faults, such as invalid names, as other exceptions
     /// (`apps/dav/lib/Connector/Sabre/File.php`).
     static func failure(of reply: Reply) -> CloudStorageError {
         let text = String(decoding: reply.body, as: UTF8.self)

@@ -64,7 +64,8 @@ public struct FileRecord: Equatable, Sendable {
     /// Meaningless for deleted files.
     public var contentState = ContentState.stored
 
-    /// The name under which this server stores the object; that by an older server while ``objectID`` is unknown.
+    /// The name under which this server stores the object; while ``objectID`` is unknown, the name that an older server
+    /// gave it.
     public var cloudName: CloudFileName {
         guard objectID != nil else { return nameByOlderServer }
         return CloudFileName(

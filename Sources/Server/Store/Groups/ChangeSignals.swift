@@ -53,7 +53,7 @@ extension StoreSession {
 
     // MARK: Other hosts
 
-    /// Leaves changes for the other hosts (``signals(seen:exceptFrom:)``); each row is its own transaction.
+    /// Records changes for the other hosts (``signals(seen:exceptFrom:)``); each row is its own transaction.
     /// - Parameter origin: identifies this host.
     public mutating func leave(_ changes: CommittedChanges, from origin: String) throws(StoreError) {
         for group in changes.groups { try leave(from: origin, .int(group.rawValue), .null, endsStreams: false) }
@@ -71,8 +71,8 @@ extension StoreSession {
             """, [.text(origin), group, user, .bool(endsStreams)])
     }
 
-    /// What other hosts have left in the last seconds, except rows that were seen. Numbers do not arrive in their
-    /// order, so the time decides.
+    /// The changes that other hosts have recorded in the last seconds, except rows that were seen. Rows do not become
+    /// visible in the order of their numbers, so their time decides.
     /// - Parameter seen: the numbers of the rows of those seconds; replaced by the current ones.
     public mutating func signals(
         seen: inout Set<Int64>, exceptFrom origin: String
@@ -98,7 +98,7 @@ extension StoreSession {
         return changes
     }
 
-    /// Removes what all hosts have had time to read.
+    /// Removes rows that all hosts have had time to read.
     public mutating func forgetSignals(limit: Int) throws(StoreError) {
         try execute(
             """

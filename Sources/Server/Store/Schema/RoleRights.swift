@@ -85,7 +85,7 @@ public enum RoleRights {
         ("gone_contents", api: none, transfer: write, jobs: expire),
         // Each process keeps its own row; the jobs role removes those of dead ones.
         ("key_holders", api: all, transfer: all, jobs: all),
-        // Each role tells other hosts of its commits; the jobs role reads what they tell.
+        // Each role records its commits for other hosts; the jobs role reads what they have recorded.
         ("change_signals", api: [.insert], transfer: [.insert], jobs: [.select, .insert, .delete]),
         // Only syncctl fsck and restore write and read these.
         ("cloud_checks", api: none, transfer: none, jobs: none),

@@ -5,21 +5,21 @@ import Posix
 public import Store
 import SyncProtocol
 
-/// Publishes changes to the listeners of this host, and tells the other hosts.
+/// Publishes changes to the listeners of this host, and records them for the other hosts.
 ///
-/// Runs on its own thread, after the commits: a web server that is slow or gone delays nobody, and what it misses is
-/// lost. Listeners find out with their next reply of Index.
+/// Runs on its own thread, after the commits: a slow or stopped web server delays nobody, and signals that it misses
+/// are lost. Listeners learn of these changes with their next Index.
 public struct ChangePublisher: Sendable {
-    /// How often the jobs role looks for what other hosts have left.
+    /// How often the jobs role reads the changes that other hosts have recorded.
     private static let relayInterval: Duration = .milliseconds(100)
     private static let idleInterval: Duration = .seconds(1)
     /// How often old streams are ended, and old rows removed.
     private static let sweepInterval: Duration = .seconds(10)
     private static let rowsRemoved = 10_000
 
-    /// What became of signals, for statistics.
+    /// The outcome of signals, for statistics.
     public enum Outcome: Sendable {
-        /// The web server has them.
+        /// The web server has accepted them.
         case published
         /// They were lost.
         case lost
@@ -30,7 +30,7 @@ public struct ChangePublisher: Sendable {
     private let channels: ChangeChannels
     /// Whether there are other hosts.
     private let tellsOthers: Bool
-    /// Whether this process publishes what other hosts have left.
+    /// Whether this process publishes the changes that other hosts have recorded.
     private let relays: Bool
     private let observer: @Sendable (Outcome, Int) -> Void
     private let logger: Logger
@@ -83,14 +83,14 @@ public struct ChangePublisher: Sendable {
                 if !all.isEmpty {
                     try publish(all)
                     observer(.published, count)
-                    if isFailing { logger.notice("Signals of changes are published again") }
+                    if isFailing { logger.notice("Signals about changes are published again") }
                     isFailing = false
                 }
             } catch {
                 observer(.lost, count)
                 if !isFailing {
                     logger.warning(
-                        "Signals of changes are lost; clients find out later",
+                        "Signals about changes are lost; clients learn of the changes later",
                         metadata: .keyed([.reason: "\(String(reflecting: error))"]))
                 }
                 isFailing = true
@@ -131,7 +131,7 @@ public struct ChangeChannels: Sendable {
         try request("POST", users, body: signal.body, ["X-EventSource-Event: \(event.rawValue)"])
     }
 
-    /// Ends the streams of users; a channel without any does not exist.
+    /// Ends the streams of users; a user without streams has no channel.
     func close(of users: [UserID]) throws {
         try request("DELETE", users, body: [], [])
     }
@@ -148,7 +148,7 @@ public struct ChangeChannels: Sendable {
         }
     }
 
-    /// The number of listeners that this host's web server has at the moment.
+    /// The number of listeners that this host's web server currently has.
     public func listeners() throws -> Int {
         let reply = try exchange("GET", "/status", [], [])
         let line = reply.split(whereSeparator: \.isNewline).first { $0.hasPrefix("subscribers: ") }

@@ -4,16 +4,17 @@ public import Store
 import SyncProtocol
 import Synchronization
 
-/// What this process has to tell listeners, and the streams that it has admitted.
+/// The changes that this process has yet to signal, and the streams that it has admitted.
 ///
-/// Shared by all threads. Nothing here waits, so a commit is as fast as without listeners: a ``ChangePublisher`` takes
-/// over what is noted.
+/// Shared by all threads. Nothing here waits, so a commit is as fast as without listeners: a ``ChangePublisher``
+/// publishes the recorded changes.
 public final class ChangeStreams: Sendable {
     /// The maximum number of groups and users that wait to be signalled; more are lost, which is harmless.
     private static let maximumNoted = 10_000
     /// The maximum number of streams remembered; the oldest are ended when there are more.
     private static let maximumStreams = 50_000
-    /// How long a stream lasts before its right is proved again. Random, so that clients do not connect all at once.
+    /// How long a stream lasts before its right must be proved again. Random, so that clients do not connect all at
+    /// once.
     private static let lifetimes = 3_000...3_600
 
     private struct Stream {
@@ -39,8 +40,8 @@ public final class ChangeStreams: Sendable {
 
     // MARK: Changes
 
-    /// Notes what a transaction has changed. Changes of one group that come faster than they are published become one
-    /// signal, with the newest version.
+    /// Records the changes of a transaction. If several changes to one group are waiting, they become one signal with
+    /// the newest version.
     public func note(_ changes: CommittedChanges) {
         let hasPlace = noted.withLock { noted in
             guard noted.count + changes.count <= Self.maximumNoted else { return false }
@@ -50,7 +51,7 @@ public final class ChangeStreams: Sendable {
         if hasPlace { ring() } else { lostCount.add(changes.count, ordering: .relaxed) }
     }
 
-    /// Everything noted since the last call.
+    /// Everything recorded since the last call.
     func take() -> CommittedChanges {
         noted.withLock { noted in
             defer { noted = CommittedChanges() }
@@ -63,7 +64,7 @@ public final class ChangeStreams: Sendable {
 
     // MARK: Streams
 
-    /// Remembers that a stream was admitted.
+    /// Records that a stream was admitted.
     func opened(by user: UserID, with presented: PresentedCredentials) {
         let now = now()
         let ended = streams.withLock { streams -> UserID? in

@@ -3,9 +3,9 @@ import SyncProtocol
 
 /// Admits the caller to the signals about their groups.
 ///
-/// A client that names the present state waits for signals in the web server, which keeps the connection: no thread of
-/// this server does. Any other client is told at once to ask Index, and which state to name next time; so no commit
-/// before the wait is missed, whichever host, and however long ago. Reads only; may be repeated.
+/// If the client names the current state, the web server holds the connection until there are signals; no thread of
+/// this server waits. Any other client immediately receives a reply to request Index, with the state to name next time.
+/// So a client misses no commit made before the wait, on any host and however long ago. Reads only; may be repeated.
 struct ChangesEndpoint: Endpoint {
     /// The maximum number of groups that the answer to a client with an older state names.
     static let namedGroups = 100

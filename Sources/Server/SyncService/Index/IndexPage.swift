@@ -12,7 +12,7 @@ import Vault
 /// pictures, texts.
 ///
 /// Its bytes depend only on the listed files, so an unchanged page is not stored again. It has no script, loads only
-/// the files beside it, and refers to them by their names in the folder, so it works wherever the folder is copied.
+/// the files in the same folder, and refers to them by their names, so it works wherever the folder is copied.
 struct IndexPage {
     static let name = IndexPageRecord.objectName
     static let mimeType = "text/html"
@@ -201,7 +201,7 @@ struct IndexPageWork: Sendable {
         if let found = try storage.provider.find(name: IndexPage.name, in: storage.access), found.objectID != former,
             try !store.withSession({ try $0.isDoomed(found.objectID, of: owner) })
         {
-            return logger.info("Page not written: a file of the person has its name")
+            return logger.info("Page not written: the owner has a file with its name")
         }
         var reservation = try storage.provider.reserve(name: IndexPage.name, in: storage.access)
         let areNamesUnique = reservation.spareName != nil

@@ -194,7 +194,7 @@ public final class RefusalLog: Sendable {
     /// The maximum number of networks counted; those beyond it count as one network.
     static let maximumNetworks = 20_000
 
-    /// The refusals of one network that were not logged individually.
+    /// The refused requests from one network that were not logged individually.
     public struct Omission: Sendable, Equatable {
         public var network: ClientNetwork
         public var count: Int
@@ -214,7 +214,7 @@ public final class RefusalLog: Sendable {
     private let ended = Mutex<[ClientNetwork: Int]>([:])
 
     /// - Parameters:
-    ///   - lines: refusals of one network that are logged individually, within ``window``.
+    ///   - lines: refused requests from one network that are logged individually, within ``window``.
     ///   - now: the clock; tests pass one that they control.
     public init(
         linesPerMinute lines: Int = 60, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }

@@ -15,7 +15,7 @@ import Vault
 /// by an action that only the owner may perform.
 ///
 /// A server locks out the address that sends wrong passwords, and with it everybody who uses that server through this
-/// one. So rejected passwords are limited for each server and user name, whoever presents them, for all processes
+/// one. So rejected passwords are limited for each server and user name, regardless of the sender, for all processes
 /// together (``PasswordTryLimit``). A proven password always passes, until it is rejected.
 struct PasswordSignIn: Sendable {
     /// Nextcloud tolerates ten wrong passwords from one address in half an hour. A try becomes available again after

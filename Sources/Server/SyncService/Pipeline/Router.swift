@@ -141,7 +141,7 @@ public struct Router: Sendable {
     public func reportOmissions(isLast: Bool = false) {
         for omission in services.refusalLog.omissions(isLast: isLast) {
             logger.notice(
-                "Further requests of one network were refused",
+                "Further requests from one network were refused",
                 metadata: .keyed([.clientNetwork: "\(omission.network)", .count: "\(omission.count)"]))
         }
     }

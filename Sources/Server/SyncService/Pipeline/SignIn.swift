@@ -231,7 +231,7 @@ extension AccountError {
     }
 }
 
-/// Asks providers about the tokens that callers of one network present.
+/// Asks providers about the tokens that callers from one network present.
 struct SignInVerification: Sendable {
     let cache: SignInCache
     /// The streams that end with their token.

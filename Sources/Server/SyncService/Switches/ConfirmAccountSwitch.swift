@@ -131,7 +131,7 @@ enum OldAccountProof {
     ///   `nil` if the token suffices, and a code is ignored.
     /// - Returns: whether the proof is stronger than an access token, which every request contains: an authorization
     ///   code exchanged for this purpose, or a password or key.
-    /// - Throws: ``ErrorCode/oldAccountProofRequired``, also if the proof belongs to another account;
+    /// - Throws: ``ErrorCode/oldAccountProofRequired``, even if the proof belongs to another account;
     ///   ``ErrorCode/malformedHeader``; ``AccountError`` if the provider could not be asked, or rejects
     ///   the code.
     @discardableResult

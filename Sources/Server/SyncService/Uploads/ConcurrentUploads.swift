@@ -28,9 +28,10 @@ final class ReservedMemory: Sendable {
 /// Uploads small files on other threads, several at once.
 ///
 /// A thread exists only as long as its upload: while the phone sends nothing, none is held. The first upload counts as
-/// the request's own transfer; each further one needs a share of the user and of the process, or waits its turn.
+/// the request's own transfer; each further one counts towards the shares of the user and of the process, or waits its
+/// turn.
 final class ConcurrentUploads: Sendable {
-    /// How many files of one request are on their way to the provider at once.
+    /// How many files of one request are uploaded to the provider at once.
     private static let maximumAtOnce = 8
 
     /// What an upload needs.
@@ -88,7 +89,7 @@ final class ConcurrentUploads: Sendable {
     }
 
     /// Waits until an upload has ended.
-    /// - Returns: `false` if none is on its way.
+    /// - Returns: `false` if none is in progress.
     func waitForOne() -> Bool {
         guard state.withLock({ $0.running > 0 }) else { return false }
         ended.wait()

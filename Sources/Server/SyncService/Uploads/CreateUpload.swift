@@ -110,7 +110,7 @@ struct UploadBeginning {
         return .header(message, status: 201)
     }
 
-    /// The upload's address: below the server's public address, if configured; otherwise beside the address that the
+    /// The upload's address: below the server's public address, if configured; otherwise next to the address that the
     /// client used, as seen by nginx.
     private func address(of uploadUUID: UploadUUID) -> String {
         let query = AppendToUploadRequest(uploadUUID).encodedQuery

@@ -7,7 +7,7 @@ import UntrustedInput
 /// A delimiter that is not where the list says is a malformed body.
 struct SmallFileReader {
     private static let chunkBytes = 16 * 1024
-    /// How much is read at a time where the length is unknown.
+    /// The number of bytes to read at a time if the length is unknown.
     private static let aheadBytes = 4 * 1024
     private static let maximumHeadBytes = 4 * 1024
 
@@ -102,7 +102,7 @@ struct SmallFileReader {
         }
     }
 
-    /// Reads the rest of a delimiter, and the headers of a part, which have no meaning here.
+    /// Reads the rest of a delimiter, and the headers of a part, which are ignored.
     private mutating func beginPart() throws {
         guard try take(2) == Array("\r\n".utf8) else { throw Self.malformed("it has fewer parts than files") }
         // A part without headers begins with the empty line.

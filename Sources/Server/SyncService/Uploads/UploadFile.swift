@@ -105,7 +105,7 @@ struct StagingStep {
     /// Stages several uploads of one device to one group, which belong to the same batch or to none, in one
     /// transaction.
     /// - Returns: `nil` if one of them is refused, or the batch is committed: then nothing is staged, and each must be
-    ///   staged by itself.
+    ///   staged separately.
     static func stage(
         _ uploads: [(step: StagingStep, content: StoredContent, intent: UploadIntent)]
     ) throws -> [Outcome]? {

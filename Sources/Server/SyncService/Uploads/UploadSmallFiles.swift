@@ -8,9 +8,10 @@ import Vault
 /// Streams many small files from the phone into their owners' storages, and stages each for the next commit.
 ///
 /// Each file is checked, stored and staged by the rules of ``UploadFileEndpoint``, and has its own result; the request
-/// fails only for what concerns all files, such as a malformed body. Several files are on their way to the provider at
-/// once, while the next one arrives. All intents are committed in one transaction, and so are all staged rows. If the
-/// body breaks off, the files that have arrived are staged. A repeated request finds them, and stores nothing again.
+/// fails as a whole only for a reason that concerns all files, such as a malformed body. Several files are uploaded to
+/// the provider at once, while the next one arrives. All intents are committed in one transaction, and so are all
+/// staged rows. If the body breaks off, the files that have arrived are staged. A repeated request finds them, and
+/// stores nothing again.
 struct UploadSmallFilesEndpoint: TransferEndpoint {
     private static let limits = SmallFileLimits.current
 
@@ -156,7 +157,7 @@ private final class SmallFileUploads {
             } catch let error as StoreError {
                 throw error
             } catch {
-                // It concerns the owner's storage, so all files in it.
+                // The failure concerns the owner's storage, and so all files in it.
                 for file in same { files[file.index].progress = .refused(error) }
             }
             waiting.removeAll { index in same.contains { $0.index == index } }
@@ -197,7 +198,7 @@ private final class SmallFileUploads {
         try reader.end()
     }
 
-    /// Takes memory for a file; waits until a file that is on its way has left enough.
+    /// Takes memory for a file; waits until an upload in progress has released enough.
     private func takeMemory(_ bytes: Int64) -> Bool {
         while !context.services.partBudget.take(exactly: Int(bytes)) {
             guard senders.waitForOne() else { return false }
@@ -205,7 +206,7 @@ private final class SmallFileUploads {
         return true
     }
 
-    /// Waits until no file is on its way.
+    /// Waits until no upload is in progress.
     private func takeOutcomes() {
         for (index, outcome) in senders.outcomes() {
             guard case .sending(let step, let plan, let intent, let hashes) = files[index].progress else { continue }
@@ -223,8 +224,8 @@ private final class SmallFileUploads {
 
     // MARK: Staging
 
-    /// Stages all stored files: those of one batch, and those of none, in one transaction, unless one of them is
-    /// refused.
+    /// Stages all stored files, in one transaction for each batch and one for the files without a batch, unless one of
+    /// them is refused.
     func stage() throws {
         context.restartClock()
         var stored: [(index: Int, step: StagingStep, content: StoredContent, intent: UploadIntent)] = []

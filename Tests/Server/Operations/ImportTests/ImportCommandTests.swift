@@ -39,7 +39,7 @@ struct ImportCommandTests {
         """
     }
 
-    /// Beside the tests, where the package manager puts all programs.
+    /// Next to the tests, where the package manager puts all programs.
     private static let program = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath()
         .deletingLastPathComponent().appending(path: "syncctl")
 

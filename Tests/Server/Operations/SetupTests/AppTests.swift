@@ -37,7 +37,7 @@ struct AppTests {
     func goodNames(name: String) { #expect(HostedApp(name) != nil) }
 
     @Test(
-        "Other names are rejected with the rule",
+        "Other names are rejected with an error that states the rule",
         arguments: [
             "", "Notes", "2nd", "my-app", "my_app", "a/b", "../etc", "a b", "ä", "abcdefghijklmnopq", "a;b", "a%i",
             "a@1",
@@ -78,7 +78,7 @@ struct AppTests {
         #expect(notes.backupRecordFolder == "/var/lib/syncd-notes/backup")
         #expect(notes.backupFolder == "/var/backups/syncd-notes" && notes.logFolder == "/var/log/syncd-notes")
         #expect((notes.databaseName, notes.databaseUser) == ("syncserver_notes", "syncd_notes"))
-        // After the package's in byte order, in which nginx reads them.
+        // It sorts after the package's file in byte order, the order in which nginx reads them.
         #expect(Array(package.siteName.utf8).lexicographicallyPrecedes(Array(notes.siteName.utf8)))
         #expect(notes.command == "syncctl --app notes")
     }

@@ -23,7 +23,7 @@ struct SetupScratchHost {
         try put("very secret of google\n", "/root/google")
     }
 
-    /// Beside the tests, where the package manager puts all programs.
+    /// Next to the tests, where the package manager puts all programs.
     static let program = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath()
         .deletingLastPathComponent().appending(path: "syncctl")
 

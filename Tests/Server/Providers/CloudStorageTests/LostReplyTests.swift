@@ -28,8 +28,8 @@ enum Mishap: String, Sendable, CaseIterable {
 extension CloudProviderTests {
     @Suite("CloudProviderContract: one failure at any request")
     struct LostReplyTests {
-        /// Every server gets a request whose reply is lost. A request that fails before it takes effect reaches no server:
-        /// the sandbox in front fails in its place, so one of each protocol is enough.
+        /// Every server gets a request whose reply is lost. A request that fails before it takes effect reaches no
+        /// server: the sandbox in front fails in its place, so one of each protocol is enough.
         private static let uploads =
             ProviderUnderTest.all.flatMap { kind in [Mishap.replyLost, .errorAfterEffect].map { (kind, $0) } }
             + ProviderUnderTest.oneOfEachProtocol.flatMap { kind in

@@ -45,7 +45,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "An abandoned upload in pieces is ended from its record, and leaves nothing",
+            "An abandoned upload in pieces can be ended with its record alone, and leaves nothing",
             arguments: ProviderUnderTest.all.filter { $0.account.accountType == .s3 }, [600_000, 6_300_000])
         func ended(kind: ProviderUnderTest, cut: Int) throws {
             let account = try ContractAccount(kind)

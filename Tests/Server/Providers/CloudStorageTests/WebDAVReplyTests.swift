@@ -84,7 +84,7 @@ struct WebDAVReplyTests {
         }
     }
 
-    @Test("A Nextcloud object has a number and an MD5, and is found by a search")
+    @Test("An object on a Nextcloud server has a number and an MD5, and is found by a search")
     func nextcloud() throws {
         let location = "{\"address\":\"https://cloud.example.com/dav/remote.php/dav/files/alice/\",\"user\":\"alice\"}"
         let reply = Self.resource(
@@ -546,7 +546,7 @@ struct WebDAVReplyTests {
         #expect(throws: CloudStorageError.contentFailed(PieceContent.Broken())) { _ = try result.get() }
         #expect(steps.map { $0.prefix { $0 != " " } } == ["PROPFIND", "MKCOL", "DELETE", "MKCOL", "PUT"])
         #expect(Set(steps[1...3].map { $0.drop { $0 != " " } }).count == 1)
-        // The received bytes are beside the final file, not at its address.
+        // The received bytes are next to the final file, not at its address.
         #expect(steps.last?.hasSuffix(".uploading.tail") == true, "\(steps)")
         #expect(content.record.position == 1_000)
     }

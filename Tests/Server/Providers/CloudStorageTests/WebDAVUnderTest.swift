@@ -255,7 +255,7 @@ private struct NobodyElse: StorageOwner {
     func folders(_ name: String, in storage: ContractStorage) -> [String] { [] }
 }
 
-/// The owner of a Nextcloud, through WebDAV.
+/// The owner of storage on a Nextcloud server, through WebDAV.
 private struct NextcloudOwner: StorageOwner {
     func rename(_ objectID: String, to name: String, in storage: ContractStorage) throws {
         let old = try path(objectID, storage)

@@ -166,7 +166,7 @@ struct NginxFiles {
         }
     }
 
-    /// The files that nginx would read in a folder, usually `/etc/nginx`, without copies beside them. If the host's
+    /// The files that nginx would read in a folder, usually `/etc/nginx`, without copies of them. If the host's
     /// root is elsewhere, it follows from the folder's path.
     init(folder: String) {
         let place = "/etc/nginx"

@@ -159,7 +159,7 @@ public enum SignalsCheck {
             return [silent(path, "\(error)")]
         }
         guard reply.contains("nchan version") else { return [silent(path, "another program answers there")] }
-        return [.good("signals", "nginx passes signals about changes on")]
+        return [.good("signals", "nginx publishes signals about changes")]
     }
 
     private static func silent(_ path: String, _ reason: String) -> Diagnosis {

@@ -195,7 +195,7 @@ extension TrialStep {
                 return true
             }
         }
-        return isClosed ? .passed("they are rejected, also by the storage") : .failed("the storage still accepts them")
+        return isClosed ? .passed("they are rejected, even by the storage") : .failed("the storage still accepts them")
     }
 
     private static func verify(_ trial: TrialAccount) throws(AccountError) {

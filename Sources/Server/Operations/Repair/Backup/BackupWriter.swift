@@ -139,7 +139,7 @@ public struct BackupReport: Report {
                 + "tokens are " + "lost and all owners must sign in again.",
             "           Also not: \(manifest.files == nil ? "the configuration, " : "")other secrets, certificates, "
                 + "and people's " + "files; those are in their own storage.",
-            "           Keep a copy of \(SetupPaths.secrets) elsewhere, but not beside the backup: together they open "
+            "           Keep a copy of \(SetupPaths.secrets) elsewhere, but not with the backup: together they open "
                 + "all tokens.",
         ]
     }

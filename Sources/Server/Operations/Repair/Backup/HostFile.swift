@@ -27,7 +27,7 @@ public struct HostFiles {
         case same
         /// A different file exists, and is kept.
         case kept
-        /// A different file existed; it is now beside the new one, with `.old` after its name.
+        /// A different file existed; it is now next to the new one, with `.old` after its name.
         case replaced
     }
 
@@ -56,7 +56,7 @@ public struct HostFiles {
             AppFiles.unitNames.map(app.unit) + [
                 app.unit("-@.service"), app.name == nil ? "syncd-default.slice" : app.unit(".slice"),
             ]
-        // For a template, also the settings of its instances.
+        // For a template, this includes the settings of its instances.
         return ours.contains { unit in
             let parts = unit.split(separator: "@", maxSplits: 1)
             return name == unit + ".d"
