@@ -117,6 +117,28 @@ struct UncooperativeServerTests {
         #expect(await failure(exchange(server.port, .delete, idleTimeout: .seconds(1))).kind == .timedOut)
     }
 
+    @Test("A stream is passed on while it arrives, until it falls silent; a reply with another status is kept whole")
+    func stream() async throws {
+        let (arrivals, arrived) = AsyncStream.makeStream(of: Data.self)
+        let server = try LocalHTTPServer { peer in
+            guard let request = peer.readRequest() else { return }
+            if request.method == "DELETE" { return peer.respond("404 Not Found", body: "no") }
+            peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n: hi\n\n")
+            peer.waitForHangUp()
+        }
+        var (waiting, refused) = (exchange(server.port, idleTimeout: .seconds(1)), exchange(server.port, .delete))
+        waiting.arriving = { arrived.yield($0) }
+        refused.arriving = waiting.arriving
+        let reading = Task { [waiting] in await failure(waiting).kind }
+        var iterator = arrivals.makeAsyncIterator()
+        #expect(await iterator.next() == Data(": hi\n\n".utf8))
+        #expect(await reading.value == .timedOut)
+
+        #expect(try await executor.execute(refused).body == Data("no".utf8))
+        arrived.finish()
+        #expect(await iterator.next() == nil)
+    }
+
     @Test("If the server stops reading the body, the request times out")
     func noReader() async throws {
         let server = try LocalHTTPServer { peer in
