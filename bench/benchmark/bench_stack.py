@@ -174,7 +174,7 @@ class BenchStack(RunningStack):
         """Adds server blocks to the stack's nginx, and an address whose port 443 serves the emulated providers."""
         file = self.layout.nginx / "sandbox.conf"
         text = file.read_text(encoding="utf-8")
-        if sandbox_address is not None:
+        if sandbox_address is not None and f"{sandbox_address}:443" not in text:
             listen = f"    listen 127.0.0.1:{self.environment['SANDBOX_TLS_PORT']} ssl http2;\n"
             text = text.replace(listen, f"{listen}    listen {sandbox_address}:443 ssl http2;\n", 1)
         write(file, text + servers)
