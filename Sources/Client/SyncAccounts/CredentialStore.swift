@@ -1,5 +1,5 @@
 public import Foundation
-import SyncServerConnection
+package import SyncServerConnection
 
 #if canImport(Darwin)
     import Darwin
