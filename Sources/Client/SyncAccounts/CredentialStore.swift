@@ -1,5 +1,5 @@
 public import Foundation
-package import SyncServerConnection
+import SyncServerConnection
 
 #if canImport(Darwin)
     import Darwin
@@ -163,7 +163,7 @@ public struct FileCredentialStore: CredentialStore {
     }
 
     extension SignInError {
-        package init(_ error: KeychainError) {
+        fileprivate init(_ error: KeychainError) {
             self.init(error.isLocked ? .storageLocked : .storageFailed, error.description)
         }
     }
