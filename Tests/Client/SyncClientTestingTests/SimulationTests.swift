@@ -37,7 +37,7 @@ struct SimulationTests {
             var options = SimulationOptions(seed: seed)
             options.hasExtensions = true
             options.hasAccountSwitches = true
-            options.hasDownloadsOnDemand = false
+            options.hasDownloadsOnDemand = seed % 4 == 0
             options.hasRestorations = false
             options.usesDatabase = seed % 20 == 0
             let report = Simulation.run(seed: seed, options: options)

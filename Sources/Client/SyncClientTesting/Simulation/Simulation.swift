@@ -233,8 +233,8 @@ public struct SimulationOptions: Sendable {
     /// The options of a seed: each seed is a different history, under different circumstances.
     ///
     /// Four of five histories have a server with all extensions. In every second one of these, users switch accounts;
-    /// in every fourth, the server is restored from backups, and nobody leaves. In every second history without switches,
-    /// devices download some groups' files on demand. One in 32 histories uses SQLite.
+    /// in every fourth, the server is restored from backups, and nobody leaves. In every second history, every
+    /// fourth with switches, devices download some groups' files on demand. One in 32 histories uses SQLite.
     public init(seed: UInt64) {
         var random = SplitMix64(seed: seed ^ 0x5EED)
         devices = 3 + random.below(6)
@@ -248,8 +248,7 @@ public struct SimulationOptions: Sendable {
         if hasAccountSwitches { steps *= 2 }
         hasRestorations = hasExtensions && !hasAccountSwitches && random.once(in: 2)
         if hasRestorations { hasDepartures = false }
-        // A switch needs the contents of all files.
-        hasDownloadsOnDemand = !hasAccountSwitches && random.once(in: 2)
+        hasDownloadsOnDemand = random.once(in: hasAccountSwitches ? 4 : 2)
         if hasDownloadsOnDemand { steps *= 2 }
     }
 }
