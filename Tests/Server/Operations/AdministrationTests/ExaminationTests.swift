@@ -27,7 +27,7 @@ struct ExaminationTests {
         late.oldestManifestSeconds = 86_400
         #expect(!JobsCheck.judge(late).finding.contains("manifest"))
         late.oldestManifestSeconds = 3 * 86_400
-        #expect(JobsCheck.judge(late).finding.contains("the oldest manifest has waited for 3 days"))
+        #expect(JobsCheck.judge(late).finding.contains("the oldest manifest has waited for 3 d"))
         #expect(JobsCheck.judge(refused).finding == "2 notifications refused: misconfigured: DeviceTokenNotForTopic")
     }
 
