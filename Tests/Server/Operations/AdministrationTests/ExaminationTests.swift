@@ -23,6 +23,11 @@ struct ExaminationTests {
         var refused = outbox(due: 0, seconds: 0, failing: 2)
         (refused.refusedPushes, refused.pushRefusal) = (2, "misconfigured: DeviceTokenNotForTopic")
         #expect(JobsCheck.judge(refused).code == .pushRefused)
+        var late = outbox(due: 0, seconds: 0, failing: 1)
+        late.oldestManifestSeconds = 86_400
+        #expect(!JobsCheck.judge(late).finding.contains("manifest"))
+        late.oldestManifestSeconds = 3 * 86_400
+        #expect(JobsCheck.judge(late).finding.contains("the oldest manifest has waited for 3 d"))
         #expect(JobsCheck.judge(refused).finding == "2 notifications refused: misconfigured: DeviceTokenNotForTopic")
     }
 
