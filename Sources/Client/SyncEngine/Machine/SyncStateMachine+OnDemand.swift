@@ -43,7 +43,10 @@ extension SyncStateMachine {
     package mutating func evict(_ file: FileUUID) throws(SyncError) -> [EngineAction] {
         guard let entry = state.directory[file] else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
         guard !entry.deletedLocally else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
-        guard entry.isIndexOnly ? !state.items.contains(at: .file(file)) : mayBeEvicted(entry) else {
+        guard
+            entry.isIndexOnly
+                ? !state.items.contains(at: .file(file)) && !isBeingDelivered(file) : mayBeEvicted(entry)
+        else {
             throw SyncError(.contentsNotEvictable, fileUUID: file)
         }
         forgetContents(of: entry)
@@ -94,6 +97,12 @@ extension SyncStateMachine {
             && entry.goneReason == nil && entry.newerVersion == nil
             && !state.items.contains(at: .file(entry.fileUUID)) && state.reuploads[entry.fileUUID] == nil
             && state.download(of: entry.fileUUID) == nil
+    }
+
+    /// Whether the app is taking a file at this moment: nobody knows whether it removes the contents before or after.
+    private func isBeingDelivered(_ file: FileUUID) -> Bool {
+        guard case .delivering(let group) = run?.step else { return false }
+        return state.download(of: file)?.groupID == group
     }
 
     private mutating func forgetContents(of entry: DirectoryEntry) {
