@@ -50,8 +50,9 @@ extension PrivateStackTests {
                 guard let bytes = try server.sandbox.contents(of: file.name, in: user.account) else { continue }
                 try Data(bytes).write(to: folder.appending(path: file.name))
             }
-            let program = URL(filePath: try #require(server.processes("syncd_api").first).executable())
-                .deletingLastPathComponent().appending(path: "syncdir").path
+            // Next to this process's executable.
+            let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+                .appending(path: "syncdir").path
             let command = try Command(
                 program,
                 ["read-manifest", folder.path, output.path, "--json"] + (key.map { ["--key", $0] } ?? []))
