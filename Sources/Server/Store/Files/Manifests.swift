@@ -105,10 +105,17 @@ extension StoreSession {
         of groupID: SharingGroupID, interval: Int, at now: WireDate
     ) throws(StoreError) {
         let group = Value.int(groupID.rawValue)
+        // Of several processes that found the group, one schedules.
+        try execute(
+            "INSERT IGNORE INTO manifest_scans (sharing_group_id, master_version, scanned_at) VALUES (?, -1, ?)",
+            [group, .date(now)])
+        let scanned = try first(
+            "SELECT master_version FROM manifest_scans WHERE sharing_group_id = ? FOR UPDATE", [group]
+        ) { row throws(StoreError) in try row.number(0) as Int64 }
         let version = try first(
             "SELECT master_version FROM sharing_groups WHERE sharing_group_id = ?", [group]
         ) { row throws(StoreError) in try row.number(0) as Int64 }
-        guard let version else { return }
+        guard let version, version != scanned else { return }
         try execute(
             """
             INSERT INTO outbox (kind, user_id, storage_type, sharing_group_id, available_at, created_at, request_id)
@@ -141,10 +148,10 @@ extension StoreSession {
         for manifest in ended { try remove(manifest, at: now) }
         try execute(
             """
-            INSERT INTO manifest_scans (sharing_group_id, master_version, scanned_at)
-            VALUES (?, ?, ?)
-                ON DUPLICATE KEY UPDATE master_version = VALUES(master_version), scanned_at = VALUES(scanned_at)
-            """, [group, .int(version), .date(now)])
+            UPDATE manifest_scans
+               SET master_version = ?, scanned_at = ?
+             WHERE sharing_group_id = ?
+            """, [.int(version), .date(now), group])
     }
 
     /// Deletes the record of a manifest, and schedules the deletion of its objects.
