@@ -265,7 +265,9 @@ extension CredentialRefreshFailure: LocalizedError {
 #if canImport(Security)
     extension KeychainError: LocalizedError {
         /// The problem, and what a person can do about it, in English.
-        public var errorDescription: String? { SignInError(self).errorDescription }
+        public var errorDescription: String? {
+            SignInError(isLocked ? .storageLocked : .storageFailed, description).errorDescription
+        }
     }
 #endif
 
