@@ -224,7 +224,8 @@ extension Simulation {
         guard try perform(actions, on: device) else { return }
         log("\(device.index) gives up \(file.rawValue.suffix(4))")
         if engine.state.directory[file] == nil {
-            device.files[file] = nil
+            // If others upload it again, it is a new file.
+            device.drop(file)
         } else if !pending.contains(where: { $0.kind == .deletion }) {
             if !pending.contains(where: { $0.kind == .file }) { device.wishes.insert(file) }
             device.files[file]?.text = pending.compactMap(\.appMetaData).last ?? entry.appMetaData?.contents
