@@ -209,8 +209,16 @@ struct AlbumTests {
             [Self.program, "watch", "--device", "\(folder.path)/phone"], output: output.fileDescriptor)
         defer { watch.send(SIGKILL) }
         func shows(_ line: String) async throws {
-            try await eventually("the watch shows \(line)", within: .seconds(120)) {
-                try String(contentsOf: log, encoding: .utf8).split(separator: "\n").contains { $0 == line }
+            var shown = ""
+            do {
+                // A failed sync is repeated after a minute; a lost signal is noticed as late.
+                try await eventually("the watch shows \(line)", within: .seconds(300)) {
+                    shown = try String(contentsOf: log, encoding: .utf8)
+                    return shown.split(separator: "\n").contains { $0 == line }
+                }
+            } catch {
+                Issue.record(error, "the watch shows: \(shown)")
+                throw error
             }
         }
 
