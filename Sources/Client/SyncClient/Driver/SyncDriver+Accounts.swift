@@ -84,6 +84,27 @@ extension SyncDriver {
             }
         }
     }
+
+    /// Drops pending changes, or the whole store, including the user.
+    func reset(_ type: ResetType) throws(SyncError) {
+        try inboxTurn.withLock { _ throws(SyncError) in
+            try resetState(type)
+            for entry in inbox.entries() { try inbox.discard(entry) }
+        }
+    }
+
+    private func resetState(_ type: ResetType) throws(SyncError) {
+        try state.withLock { state throws(SyncError) in
+            try change(&state) { machine throws(SyncError) in ((), try machine.reset(type, at: now)) }
+            guard type == .all else { return }
+            do { try database.set(Setting.userID, to: nil) } catch { throw SyncError(.storeError) }
+            state.userID = nil
+            state.machine.use(userID: nil)
+            try? grants.save(nil)
+            identity.withLock { $0.deviceGrant = nil }
+            state.machine.block(with: nil)
+        }
+    }
 }
 
 extension ServerConnection {

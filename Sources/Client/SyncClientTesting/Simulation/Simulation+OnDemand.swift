@@ -13,7 +13,7 @@ extension Simulation {
         }
     }
 
-    /// Changes the policy of a group; or requests, evicts or changes files of which the app follows only the index.
+    /// The app changes the policy of a group, or requests, evicts or edits files that its device only lists.
     func manageContents(_ device: SimulatedDevice) throws {
         guard let engine = device.engine else { return }
         let listed = engine.state.directory.rows { $0.isIndexOnly }

@@ -9,7 +9,7 @@ package import SyncProtocol
 /// A copy of the folder that a server kept in somebody's storage: objects, and the manifests that describe them
 /// (docs/manifest.md). Neither the server nor the app is needed to read it.
 ///
-/// Nothing in the folder can be trusted: the person, or whoever gave it to them, may have changed anything.
+/// Anybody who had the folder may have changed any file in it, so the reader trusts nothing that it has not verified.
 package struct ManifestFolder {
     /// What the newest intact manifest of a group states.
     package struct Group: Sendable {

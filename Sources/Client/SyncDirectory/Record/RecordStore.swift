@@ -239,7 +239,7 @@ package final class RecordStore: Sendable {
         return value
     }
 
-    /// Makes all changes of `body` one transaction, on the calling thread.
+    /// Runs `body` on the calling thread; all its changes are one transaction.
     func together<Value>(_ body: () throws -> Value) throws -> Value {
         try queue.write { _ in try body() }
     }

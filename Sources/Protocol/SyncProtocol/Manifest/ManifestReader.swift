@@ -156,7 +156,7 @@ public struct ManifestReader: Sendable {
 }
 
 extension Array {
-    /// The element at `index`; nil if there is none.
+    /// The element at `index`, or nil if the index is out of bounds.
     fileprivate func entry(_ index: Int64) -> Element? {
         index >= 0 && index < Int64(count) ? self[Int(index)] : nil
     }
@@ -225,13 +225,13 @@ private struct ParsedLine {
 
     func number(_ name: String) -> Int? { numbers[name].map { Int(clamping: $0) } }
 
-    /// An array of `count` integers; zeros if there is none.
+    /// The column's `count` integers. A line without the column states zeros; nil if their number differs.
     func column(_ name: String, _ count: Int) -> [Int64]? {
         guard let column = columns[name] else { return [Int64](repeating: 0, count: count) }
         return column.count == count ? column : nil
     }
 
-    /// An array of `count` strings; empty ones if there is none.
+    /// The column's `count` strings. A line without the column states empty ones; nil if their number differs.
     func texts(_ name: String, _ count: Int) -> [String]? {
         guard let texts = texts[name] else { return [String](repeating: "", count: count) }
         return texts.count == count ? texts : nil

@@ -35,7 +35,7 @@ public enum GroupManifest {
     /// A public key as servers publish it and people type it: base64url without padding (RFC 4648, section 5).
     public static func text(ofPublicKey key: [UInt8]) -> String { Base64URL.text(of: key) }
 
-    /// The 32 bytes of a public key; nil if the text is none.
+    /// Decodes a public key of 32 bytes; returns nil for any other text.
     public static func publicKey(_ text: String) -> [UInt8]? {
         Base64URL.bytes(of: text).flatMap { $0.count == 32 ? $0 : nil }
     }
@@ -90,8 +90,8 @@ public struct ManifestHeader: Sendable, Equatable {
     public var ownerID: UserID
     /// Random bytes of this manifest, hashed with each member's account.
     public var salt: [UInt8]
-    /// The Ed25519 public key of the signature, 32 bytes. By itself, it proves nothing: whoever can write a manifest can
-    /// make a key.
+    /// The Ed25519 public key of the signature, 32 bytes. Anybody who can write a manifest can
+    /// also make a key, so the key alone proves nothing.
     public var publicKey: [UInt8]
 
     public init(

@@ -138,7 +138,7 @@ public struct ManifestWriter: Sendable {
     }
 }
 
-/// UUIDs as 16 bytes each, with what the bytes do not express: their letter case, or a text that is none.
+/// UUIDs as 16 bytes each. Their forms state what the bytes cannot: the letter case, or text that is not a UUID.
 struct UUIDColumn {
     enum Form: Int, CaseIterable {
         case uppercase = 0
@@ -238,7 +238,7 @@ package enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes; nil if the text is none that ``text(of:)`` returns.
+    /// Decodes text that ``text(of:)`` has returned; returns nil for any other text.
     package static func bytes(of text: String) -> [UInt8]? {
         guard text.utf8.count % 4 != 1 else { return nil }
         var bytes: [UInt8] = []
