@@ -26,6 +26,9 @@ extension SyncServer {
         /// Whether this device also re-uploads the files of other people who have switched accounts. Off by default,
         /// since that uses this user's network for them.
         public var reuploadsForOthers = false
+        /// Which contents this device downloads of groups that are new to it, until the app calls
+        /// ``SyncServer/setDownloadPolicy(_:of:)``. A different value leaves groups that the device knows unchanged.
+        public var downloadPolicy = DownloadPolicy.automatic
         /// How conflicts are resolved.
         public var conflictResolver = ConflictResolver.delegate
         /// The folders of location bases, in addition to the system's own.
