@@ -1,4 +1,4 @@
-"""P19: clients that wait for signals about changes, compared with clients that ask every ten seconds.
+"""P19: clients that wait for signals about changes, compared with clients that poll every ten seconds.
 
 The listeners are connections of one process, over plain HTTP, which share the tokens of a few people: what a listener
 costs nginx does not depend on whose it is. A group's members are entered directly into the database.

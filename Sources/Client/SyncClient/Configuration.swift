@@ -38,10 +38,10 @@ extension SyncServer {
         public var syncsPendingUploadsAtLaunch = true
         /// The delay of these uploads after launch, to allow for a sign-in without user interaction.
         public var launchGrace = Duration.seconds(2)
-        /// The maximum number of concurrent uploads, and of concurrent downloads, 1 to 32; other values are clamped.
-        /// Up to it, the library finds the number by measuring: more transfers hide the latency of a distant provider,
-        /// and fewer are sufficient where the line is the limit. The devices of a user share the 32 transfers that a
-        /// server permits. An executor supplied by the app has its own limit.
+        /// The maximum number of concurrent uploads, and of concurrent downloads, 1 to 32; other values are clamped. Up
+        /// to this maximum, the library finds the number by measuring: more transfers hide the latency of a distant
+        /// provider, and fewer are sufficient where the line is the limit. The devices of a user share the 32 transfers
+        /// that a server permits. An executor supplied by the app has its own limit.
         public var maximumTransfers = 24
         /// The networks that the library may use, on Apple's platforms. Without a permitted one, syncs fail with
         /// `networkError`, and changes wait. An executor supplied by the app has its own policy.
