@@ -110,7 +110,7 @@ public enum OpenAPIDocument {
 
     /// The page that is not in the table of endpoints, but that programs read.
     private static func manifestKeys(_ errors: ErrorReplies) -> JSON {
-        let summary = "Lists the public keys of the manifests in owners' folders, the latest first; for readers of manifests."
+        let summary = "Lists the public keys of the manifests in owners' folders, the latest first."
         let key = Schemas.object([
             "key": ["type": "string", "pattern": "^[A-Za-z0-9_-]{43}$", "description": "Ed25519, in base64url."],
             "firstUsed": Schemas.date,

@@ -41,9 +41,8 @@ struct ManifestComparison {
                 try look.store.transaction { try $0.rescanManifests(of: group.groupID) }
                 look.repaired(.manifestOutdated)
             } else {
-                look.report(
-                    .manifestOutdated,
-                    Violation(row: "user \(owner.userID), group \(group.groupUUID)", detail: "no other one is scheduled"))
+                let row = "user \(owner.userID), group \(group.groupUUID)"
+                look.report(.manifestOutdated, Violation(row: row, detail: "no other one is scheduled"))
             }
         }
         return manifests.count
