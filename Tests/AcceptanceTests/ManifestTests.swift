@@ -144,7 +144,7 @@ extension PrivateStackTests {
             let folder = try tool.run("fsck", "--clouds", "--json", "--owner", "\(alice.userID)").output
             #expect(!folder.contains("objectForeign") && !folder.contains("storage"), "\(folder)")
 
-            // Whoever leaves is in no later manifest; the previous one is kept as it was.
+            // Later manifests do not contain a member who has left; the previous manifest is kept as it was.
             let previous = try current(alice)
             let bytes = try #require(try contents(of: previous, alice, at: place))
             #expect(try bob.removeAccount().status == 200)
@@ -160,7 +160,7 @@ extension PrivateStackTests {
             #expect(later?.manifest?.text == newest)
             #expect(later?.members?.array?.compactMap(\.text).contains("Bob") == false)
 
-            // With the group, the manifests go, and the files stay.
+            // When the group is removed, its manifests are deleted, and the files stay.
             #expect(try alice.removeGroup(masterVersion: version + 3).status == 200)
             try await eventually("no manifest is left", within: .seconds(60)) {
                 try manifests(of: alice, at: place).isEmpty
@@ -245,7 +245,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("An edited manifest is noticed, and so is an edited file")
+        @Test("An edited manifest and an edited file are detected")
         func edited() async throws {
             let alice = try server.signUpOwningUser(.dropbox)
             let file = TestFile("original").stored(at: .dropbox)
@@ -273,7 +273,7 @@ extension PrivateStackTests {
             #expect(checked.output.contains("manifestDamaged"), "\(checked.output)")
         }
 
-        @Test("While a storage denies access, nothing but the manifest waits")
+        @Test("While a storage denies access, only the manifest is delayed")
         func revoked() async throws {
             let alice = try server.signUpOwningUser(.google)
             try alice.publish(TestFile("one"), masterVersion: 0)

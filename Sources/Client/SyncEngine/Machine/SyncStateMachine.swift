@@ -22,6 +22,8 @@ package struct SyncStateMachine: Sendable {
         package var maximumTransfers: Int
         /// The maximum total size in bytes of the files of a queue that is sent as a batch; nil disables batches.
         package var maximumBatchBytes: Int64?
+        /// Which contents the device downloads of groups that it does not know yet.
+        package var downloadPolicy = DownloadPolicy.automatic
         /// Whether the server accepts many small files in one request.
         package var smallFiles = SmallFileSupport.absent
         /// Generates a new id for each commit.
@@ -291,7 +293,7 @@ extension SyncStateMachine {
     /// Adds a group that the server has just created at the user's request.
     package mutating func addOwnGroup(_ group: SharingGroupUUID, name: String?) {
         guard state.groups[group] == nil else { return }
-        state.groups.put(SharingEntry(sharingGroupUUID: group, name: name, permission: .admin))
+        state.groups.put(newEntry(of: group, name: name, permission: .admin))
     }
 
     /// Repeats downloads whose files are missing: an app may have moved a file and then ended before it could
