@@ -50,7 +50,8 @@ struct ManifestWorkTests {
         let found = try ManifestScan(store: server.store, intervalSeconds: 60, now: { clock.now }).run()
         let worker = OutboxWorker(
             store: server.store, storage: server.services.storage, warningFile: nil,
-            manifests: try settings ?? self.settings, leaseOwner: UUID().uuidString, now: { clock.now }, logger: Logger(label: "jobs", factory: { _ in log }))
+            manifests: try settings ?? self.settings, leaseOwner: UUID().uuidString, now: { clock.now },
+            logger: Logger(label: "jobs", factory: { _ in log }))
         while try worker.run(transport: .unused) > 0 {}
         return found
     }
