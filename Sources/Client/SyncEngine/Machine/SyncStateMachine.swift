@@ -67,8 +67,9 @@ package struct SyncStateMachine: Sendable {
     /// Complete downloads of earlier processes: the app may have accepted them in a process that ended before recording
     /// that.
     var unrecordedDownloads: Set<RowID<DownloadGroup>> = []
-    /// Files whose contents the library has requested in this process, and the app does not have.
-    var unavailableFiles: Set<FileUUID> = []
+    /// Files whose contents the library has requested in this process, and the app did not supply; true if it does not
+    /// have the file, false if it has changed the contents.
+    var unavailableFiles: [FileUUID: Bool] = [:]
     /// The request that settles a switch of accounts, which no sync waits for.
     var settlement: (token: EngineToken, switchID: AccountSwitchID)?
     var isStopping = false
