@@ -44,8 +44,9 @@ public enum RoleRights {
     private static let rows: [Row] = [
         ("schema_migrations", api: read, transfer: read, jobs: read),
         ("schema_lease", api: none, transfer: none, jobs: none),
-        // All roles renew tokens and find folders; users are added and removed by the api.
-        ("users", api: all, transfer: change, jobs: change),
+        // All roles renew tokens and find folders; users are added and removed by the api, and in a rebuild by the jobs
+        // role, which also brings groups back.
+        ("users", api: all, transfer: change, jobs: all),
         ("departed_users", api: all, transfer: none, jobs: [.select, .update, .delete]),
         // Each role that recognizes callers informs those with a retired account.
         ("retired_accounts", api: all, transfer: read, jobs: expire),
@@ -59,11 +60,11 @@ public enum RoleRights {
         ("account_moves", api: all, transfer: change, jobs: [.select, .update, .delete]),
         ("moving_contents", api: all, transfer: expire, jobs: [.select, .update, .delete]),
         ("devices", api: all, transfer: write, jobs: none),
-        ("sharing_groups", api: write, transfer: change, jobs: change),
-        ("memberships", api: all, transfer: read, jobs: read),
+        ("sharing_groups", api: write, transfer: change, jobs: write),
+        ("memberships", api: all, transfer: read, jobs: all),
         ("invitations", api: all, transfer: none, jobs: expire),
         // A deleted file keeps its row.
-        ("files", api: write, transfer: write, jobs: change),
+        ("files", api: write, transfer: write, jobs: write),
         ("staged_changes", api: all, transfer: all, jobs: [.select, .update, .delete]),
         ("batches", api: all, transfer: all, jobs: expire),
         ("commits", api: [.select, .insert, .delete], transfer: append, jobs: expire),
@@ -81,6 +82,13 @@ public enum RoleRights {
         ("manifests", api: expire, transfer: none, jobs: all),
         ("manifest_keys", api: read, transfer: none, jobs: append),
         ("manifest_scans", api: none, transfer: none, jobs: write),
+        // Only syncctl rebuild writes it. The api notes visits and recognises members; the jobs role reads the folders.
+        ("rebuilds", api: read, transfer: read, jobs: read),
+        ("rebuild_visits", api: [.select, .insert, .delete], transfer: read, jobs: change),
+        ("rebuild_groups", api: read, transfer: none, jobs: all),
+        ("rebuild_members", api: [.select, .update, .delete], transfer: none, jobs: all),
+        ("rebuild_files", api: none, transfer: none, jobs: all),
+        ("rebuild_claims", api: expire, transfer: none, jobs: [.select, .insert, .update]),
         // Downloads write it, the jobs role removes old rows.
         ("gone_contents", api: none, transfer: write, jobs: expire),
         // Each process keeps its own row; the jobs role removes those of dead ones.
