@@ -221,7 +221,7 @@ struct RebuildTests {
         let files = try pending(of: alice.userID)
         #expect(try attach("same", to: files[0], of: alice.userID))
         #expect(try !attach("same", to: files[1], of: alice.userID))
-        try store.transaction { session in
+        _ = try store.transaction { session in
             try session.addDeletion(
                 of: "doomed", in: OwningUser(userID: alice.userID, storageType: .google), availableAt: noon, at: noon)
         }

@@ -203,7 +203,12 @@ struct RebuildWork: Sendable {
             var groupID = present?.groupID
             switch decision {
             case .create, .advance:
-                groupID = try put(back: manifest, over: present?.groupID, mark, visit, &session)
+                let restored = try put(back: manifest, over: present?.groupID, mark, visit, &session)
+                groupID = restored
+                // The operator's decision not to wait remains.
+                if present?.state == .finished {
+                    _ = try session.open(restored, as: .finished, from: [.restoring], at: now())
+                }
             case .diverged:
                 if let groupID { try session.noteDivergence(of: groupID, at: now()) }
             case .known: break
