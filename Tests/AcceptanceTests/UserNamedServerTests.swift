@@ -160,6 +160,21 @@ extension PrivateStackTests {
             try await eventually("the objects are deleted") { try moto.objects(behind: prefix + "/").count == 1 }
         }
 
+        @Test("With a bucket, each of many small files in one request takes one request to the service")
+        func smallFiles() throws {
+            let user = try server.signUp(try Self.account())
+            let files = (0..<12).map { TestFile(randomBytes: $0 * 997) }
+
+            let made = try requests {
+                let results = try user.stage(SmallFilesForm(files, by: user, masterVersion: 0))
+                #expect(results.allSatisfy { $0.status?.integer == 200 }, "\(results)")
+            }
+
+            #expect(made.count { $0.method?.text == "PUT" && $0.path?.text?.hasSuffix("README.txt") != true } == 12)
+            #expect(try user.commitStaged(masterVersion: 0) == 12)
+            for file in files { #expect(try user.download(file, masterVersion: 1).body == file.contents) }
+        }
+
         @Test("A file that its owner replaced with another program is served, even if the service has no hash of it")
         func replaced() throws {
             let prefix = UUID().uuidString

@@ -33,3 +33,11 @@ extension URLSessionConfiguration {
         set {}
     }
 }
+
+extension NSData {
+    public enum CompressionAlgorithm: Int, Sendable {
+        case zlib = 3
+    }
+
+    public func decompressed(using algorithm: CompressionAlgorithm) throws -> Self { self }
+}

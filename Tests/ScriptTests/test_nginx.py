@@ -425,6 +425,11 @@ class WebServerTests(unittest.TestCase):
         self.assertEqual(reply.status, 200)
         self.assertEqual(json.loads(body)["parameters"]["SYNCD_PAGE"], "failover")
 
+    def test_syncd_is_asked_for_the_keys_of_manifests(self) -> None:
+        reply, body = self.request("GET", "/.well-known/syncserver-manifest-keys")
+        self.assertEqual(reply.status, 200)
+        self.assertEqual(json.loads(body)["parameters"]["SYNCD_PAGE"], "manifestKeys")
+
     def test_the_internal_location_is_not_served(self) -> None:
         for path in ("/syncd-error", "/syncd-admission", "/syncd-maintenance", "/syncd-refusal/reply.json"):
             self.expect_error(*self.request("GET", path), 404, "not_found")

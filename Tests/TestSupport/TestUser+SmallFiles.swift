@@ -2,15 +2,18 @@
 public struct SmallFilesForm: Sendable {
     private static let boundary = "----tests-4711"
 
-    /// The files with the parameters of UploadFile.
-    public var files: [(file: TestFile, parameters: [String: String?])]
+    /// The files' contents with the parameters of UploadFile.
+    public var files: [(contents: [UInt8], parameters: [String: String?])]
     /// Lengths that the list states instead of the right ones, by position.
     public var listedBytes: [Int: Int] = [:]
 
     /// A request with new files of one person.
     public init(_ files: [TestFile], by user: TestUser, masterVersion: Int64) {
-        self.files = files.map { ($0, user.uploadParameters($0, masterVersion: masterVersion)) }
+        self.files = files.map { ($0.contents, user.uploadParameters($0, masterVersion: masterVersion)) }
     }
+
+    /// A request with any parameters.
+    public init(_ files: [(contents: [UInt8], parameters: [String: String?])]) { self.files = files }
 
     /// The header that describes the body.
     public static let contentType = (name: "Content-Type", value: "multipart/form-data; boundary=\(boundary)")
@@ -29,7 +32,7 @@ public struct SmallFilesForm: Sendable {
         let entries = files.indices.map { position in
             let query = ClientQuery.text(files[position].parameters).drop { $0 == "?" }
             let escaped = query.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
-            let size = listedBytes[position] ?? files[position].file.contents.count
+            let size = listedBytes[position] ?? files[position].contents.count
             return "{\"parameters\": \"\(escaped)\", \"sizeBytes\": \(size)}"
         }
         return Array(
@@ -39,7 +42,7 @@ public struct SmallFilesForm: Sendable {
 
     private func part(_ position: Int) -> [UInt8] {
         Array("\r\n--\(Self.boundary)\r\ncontent-disposition: form-data; name=contents\r\n\r\n".utf8)
-            + files[position].file.contents
+            + files[position].contents
     }
 }
 

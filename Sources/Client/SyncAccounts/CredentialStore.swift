@@ -163,7 +163,7 @@ public struct FileCredentialStore: CredentialStore {
     }
 
     extension SignInError {
-        fileprivate init(_ error: KeychainError) {
+        package init(_ error: KeychainError) {
             self.init(error.isLocked ? .storageLocked : .storageFailed, error.description)
         }
     }

@@ -257,6 +257,18 @@ extension SignInError: LocalizedError {
     public var errorDescription: String? { ErrorSentences.whole(ErrorSentences(.app).sentence(for: self)) }
 }
 
+extension CredentialRefreshFailure: LocalizedError {
+    /// The problem, and what a person can do about it, in English.
+    public var errorDescription: String? { SignInError(.providerUnavailable).errorDescription }
+}
+
+#if canImport(Security)
+    extension KeychainError: LocalizedError {
+        /// The problem, and what a person can do about it, in English.
+        public var errorDescription: String? { SignInError(self).errorDescription }
+    }
+#endif
+
 extension ErrorSentences {
     fileprivate static func whole(_ sentence: String) -> String {
         sentence.prefix(1).uppercased() + sentence.dropFirst() + "."

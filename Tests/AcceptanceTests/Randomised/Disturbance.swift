@@ -14,6 +14,8 @@ enum Disturbance {
     case inPieces
     /// The phone sends the upload's bytes, or the first of them, directly to the storage.
     case direct
+    /// The phone sends the upload with others of its queue in one request.
+    case inOneForm
     /// The provider misbehaves.
     case cloudTrouble(CloudTrouble)
     /// A responder is killed after `delay` microseconds.
@@ -39,7 +41,7 @@ enum Disturbance {
         }
         if isUpload && random.chance(2) { return .cutBody }
         if isReupload && random.chance(15) { return .inPieces }
-        if isUpload && random.chance(12) { return random.chance(50) ? .inPieces : .direct }
+        if isUpload && random.chance(18) { return random.pick([.inPieces, .direct, .inOneForm]) ?? .inOneForm }
         return random.pick(weighted: [
             (820, .none), (60, .lostReply), (40, .hangUp), (60, .simultaneous),
             (mayKill ? 14 : 0, .killedResponder(delay: Int.random(in: 0...20_000, using: &random))),
@@ -62,6 +64,7 @@ extension Disturbance {
         case .cutBody: "cut body"
         case .inPieces: "in pieces"
         case .direct: "direct"
+        case .inOneForm: "in one form"
         case .cloudTrouble: "cloud trouble"
         case .killedResponder: "killed responder"
         case .simultaneous: "simultaneous"

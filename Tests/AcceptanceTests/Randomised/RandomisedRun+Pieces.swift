@@ -1,7 +1,8 @@
 import SyncModel
 import TestSupport
 
-/// Uploads in pieces (docs/protocol.md, section 8.29): others see the same result as from one request.
+/// Uploads in pieces, and of many files at once (docs/protocol.md, sections 8.29 and 8.38): others see the same result as
+/// from UploadFile.
 extension RandomisedRun {
     /// The phone loses its connection at some point, others act meanwhile, and the phone resumes at the offset that the
     /// storage has.
@@ -48,6 +49,32 @@ extension RandomisedRun {
     func abandon(_ upload: PieceCalls) throws {
         let abandoned = try server.address.perform(upload.abandoned)
         guard [204, 404].contains(abandoned.status) else { throw difference(["abandoned: \(abandoned)"]) }
+    }
+
+    /// Sends up to four files of the phone's queue in one request; rarely one that is too large for that.
+    mutating func uploadInOneForm(_ request: Request, by caller: Caller) throws {
+        guard case .uploadFile(let first) = request else { return try make(request, by: caller) }
+        let planner = RequestPlanner(world: possibilities.likeliest, cast: cast)
+        var uploads = [first]
+        for _ in 0..<Int.random(in: 0...3, using: &random) {
+            let next = planner.upload(to: first.group.group, by: caller, &random)
+            if !uploads.contains(where: { $0.file == next.file }) { uploads.append(next) }
+        }
+        uploads.removeAll { $0.content.bytes.count > 262_144 }
+        let calls = uploads.map { PhoneCall(.uploadFile($0)) }
+        guard !calls.isEmpty else { return try make(request, by: caller) }
+        let form = SmallFilesForm(calls.map { (contents: $0.body ?? [], parameters: $0.parameters) })
+        let raw = try server.address.perform(
+            HTTPCall(
+                "POST", "/UploadSmallFiles/\(ClientQuery.text(["sharingGroupUUID": first.group.group]))",
+                headers: httpCall(request, by: caller).headers + [SmallFilesForm.contentType], body: form.body))
+        var exchanges: [Exchange] = []
+        for (call, reply) in zip(calls, try Reply.ofSmallFiles(raw, count: calls.count)) {
+            note("\(caller) \(call.description) [one of \(calls.count)] → \(reply?.description ?? "nothing")")
+            exchanges.append(try answered(Exchange(call.request, from: caller, serial: nextSerial(), reply: reply)))
+        }
+        // In any order, as one may complete a batch, whose commit makes the others outdated.
+        try account(for: exchanges)
     }
 
     /// Applies the last reply to the model like a reply to UploadFile.

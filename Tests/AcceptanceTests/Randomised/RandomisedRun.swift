@@ -69,6 +69,7 @@ struct RandomisedRun {
             try await cutBody(of: request, by: caller)
         case .inPieces: try uploadInPieces(request, by: caller)
         case .direct: try await uploadDirectly(request, by: caller)
+        case .inOneForm: try uploadInOneForm(request, by: caller)
         case .cloudTrouble(let trouble): try make(request, by: caller, during: trouble)
         case .killedResponder(let delay): try await makeWhileKilling(request, by: caller, delay)
         case .simultaneous: try await makeSimultaneously(request, by: caller)

@@ -4,8 +4,15 @@ import SyncModel
 extension RequestPlanner {
     func upload(_ random: inout SeededGenerator) -> (request: Request, caller: Caller)? {
         guard let (group, caller) = place(&random, needing: .write) else { return nil }
-        let place = world.groups[group]
-        let live = place?.files.values.count { !$0.isDeleted } ?? 0
+        var upload = upload(to: group, by: caller, &random)
+        upload.batch = batch(group, caller, &random)
+        if random.chance(3), case .uploadFile(let again)? = committedMember(group, caller, &random) { upload = again }
+        return (.uploadFile(upload), caller)
+    }
+
+    /// An upload without a batch, sometimes with a mistake.
+    func upload(to group: String, by caller: Caller, _ random: inout SeededGenerator) -> Request.Upload {
+        let live = world.groups[group]?.files.values.count { !$0.isDeleted } ?? 0
         var upload: Request.Upload
         if random.chance(10), let again = repetition(group, caller, &random) {
             upload = again
@@ -14,10 +21,8 @@ extension RequestPlanner {
         } else {
             upload = nextVersion(of: anyFile(group, &random), group, caller, &random)
         }
-        upload.batch = batch(group, caller, &random)
         if random.chance(12) { spoil(&upload, &random) }
-        if random.chance(3), case .uploadFile(let again)? = committedMember(group, caller, &random) { upload = again }
-        return (.uploadFile(upload), caller)
+        return upload
     }
 
     private func newFile(_ group: String, _ caller: Caller, _ random: inout SeededGenerator) -> Request.Upload {

@@ -152,6 +152,25 @@ import Testing
         #expect(!driver.engine.isSyncing)
     }
 
+    @Test func aSyncOfTheListLeavesAGroupWhoseDeliveryWasRefused() throws {
+        var driver = try Self.member(1)
+        driver.perform(try driver.engine.removeFromSharingGroup(Driver.group, at: Driver.now))
+        try driver.sync()
+        driver.replyIndex()
+        driver.replyFile("down1")
+        let token = try #require(driver.asked)
+        driver.asked = nil
+        driver.perform(driver.engine.handle(.delivered(token, taken: false), at: Driver.now))
+        #expect(driver.errors == [.deliveryRefused])
+
+        try driver.sync(nil)
+        driver.replyIndex()
+        #expect(driver.engine.isSyncing)
+        driver.takeAll()
+        driver.replyIndex()
+        #expect(driver.waiting?.request == .removeUserFromSharingGroup(Driver.group, masterVersion: MasterVersion(1)))
+    }
+
     @Test func aProcessThatEndsForgetsNothing() throws {
         var driver = try Self.member(5)
         try driver.sync()

@@ -135,7 +135,7 @@ struct ErrorSentencesTests {
         let missing = SyncError(.fileManagerError, fileUUID: FileUUID())
         let errors: [any Error] = [
             SyncError(.networkError), SyncError(.noUser), refused, missing, SignInError(.denied),
-            ServerConnectionError(.serverUnavailable, status: 503),
+            ServerConnectionError(.serverUnavailable, status: 503), CredentialRefreshFailure.unreachable,
         ]
         let texts = errors.map(\.localizedDescription)
         for text in texts {

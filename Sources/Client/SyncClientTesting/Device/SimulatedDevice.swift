@@ -53,6 +53,9 @@ final class SimulatedDevice {
     var wishes: Set<FileUUID> = []
     /// Files of which the app has requested the contents on demand, and has not evicted them.
     var asked: Set<FileUUID> = []
+    /// Files that were complete when a process died, so that the app may have accepted them: the library delivers them
+    /// again.
+    var mayHaveTaken: Set<FileUUID> = []
     /// The latest change that was queued when the app was last asked a question: the answer covers no later one.
     var lastItemWhenAsked = RowID<UploadItem>(0)
     /// Groups whose files the app has removed at least once, because the user was not a member.
@@ -143,7 +146,8 @@ final class SimulatedDevice {
     func mayReceive(_ file: FileUUID, in group: SharingGroupUUID) -> Bool {
         guard let state = engine?.state, state.groups[group]?.downloadPolicy == .onDemand else { return true }
         return files[file]?.contents != nil || asked.contains(file) || wishes.contains(file)
-            || seenGone.contains(file) || leftGroups.contains(group) || !state.pendingItems(of: file).isEmpty
+            || mayHaveTaken.contains(file) || seenGone.contains(file) || leftGroups.contains(group)
+            || !state.pendingItems(of: file).isEmpty
     }
 
     /// Records that no further change to a file needs to arrive, except those of these items.

@@ -204,6 +204,10 @@ extension Simulation {
                 device.wishes.remove(file)
                 if isDeletedSince(file, device) { continue }
                 let own = newerWork(on: file, device)
+                if contentsChanged, own.contents == nil, let replaced = device.files[file]?.contents {
+                    // Nobody may have them any more if a restored server loses their version.
+                    device.edits[replaced]?.isExcused = true
+                }
                 device.files[file] = SimulatedDevice.AppFile(
                     group: group, fileGroup: operation.attributes.fileGroupUUID, contents: own.contents ?? contents,
                     text: own.text ?? operation.attributes.appMetaData)

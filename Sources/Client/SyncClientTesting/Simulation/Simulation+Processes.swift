@@ -38,8 +38,11 @@ extension Simulation {
 
     /// Ends the process at its current point.
     func kill(_ device: SimulatedDevice) {
-        guard device.engine != nil else { return }
+        guard let state = device.engine?.state else { return }
         log("\(device.index) died")
+        for downloads in state.downloadGroups.inOrder where downloads.status == .downloaded {
+            device.mayHaveTaken.formUnion(state.downloads(in: downloads.id).map(\.fileUUID))
+        }
         device.engine = nil
         device.process += 1
         report.deaths += 1

@@ -9,6 +9,8 @@ extension SyncStateMachine {
     package mutating func sync(_ request: SyncRequest, at now: WireDate) throws(SyncError) -> [EngineAction] {
         self.now = now
         guard !isStopping else { return [] }
+        // The app no longer sees these groups, so it cannot request their syncs.
+        failedGroups = failedGroups.filter { !state.isBeingLeft($0) }
         if let group = request.sharingGroupUUID {
             try close(group, pushNotificationMessage: request.pushNotificationMessage)
             heldQueues = heldQueues.filter { state.queues[$0.key]?.sharingGroupUUID != group }

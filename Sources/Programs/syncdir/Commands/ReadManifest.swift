@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
+import SyncClient
 import SyncDirectory
-import SyncProtocol
 
 /// `syncdir read-manifest`.
 struct ReadManifest: ParsableCommand {
@@ -21,7 +21,9 @@ struct ReadManifest: ParsableCommand {
     @Argument(help: "The directory to write to; it may exist.", completion: .directory)
     var output: String?
 
+    // A key may begin with a hyphen.
     @Option(
+        parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "A public key of the server; several times for several. Without it, the key in each manifest is used, "
                 + "which shows that the manifest is complete, but not who wrote it.", valueName: "key"))

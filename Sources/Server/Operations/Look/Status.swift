@@ -89,6 +89,8 @@ public struct OutboxOverview: Equatable, Sendable, Encodable {
     public var refusedPushes = 0
     /// The reason of one of them, as in the column `last_error`.
     public var pushRefusal: String?
+    /// How long the oldest manifest that is not written has been waiting; absent if none waits.
+    public var oldestManifestSeconds: Int64?
 }
 
 /// Counts of files, so that the largest table is read only once.
@@ -192,7 +194,8 @@ extension StoreSession {
                    SUM(last_error IS NOT NULL) AS failing, MIN(available_at) AS first_due,
                    SUM(kind = 'sendPush' AND last_error REGEXP '^(misconfigured|doubtful):') AS refused_pushes,
                    MIN(CASE WHEN kind = 'sendPush' AND last_error REGEXP '^(misconfigured|doubtful):'
-                            THEN last_error END) AS push_refusal
+                            THEN last_error END) AS push_refusal,
+                   MIN(CASE WHEN kind = 'writeManifest' THEN created_at END) AS first_manifest
               FROM outbox
             """, [.date(now), .date(now)]
         ) { row throws(StoreError) in
@@ -203,7 +206,10 @@ extension StoreSession {
                 failing: Int(try row.optionalNumber("failing") ?? 0),
                 longestDueSeconds: max(0, now.secondsSince1970 - (earliest ?? now).secondsSince1970),
                 refusedPushes: Int(try row.optionalNumber("refused_pushes") ?? 0),
-                pushRefusal: try row.optionalString("push_refusal"))
+                pushRefusal: try row.optionalString("push_refusal"),
+                oldestManifestSeconds: try row.optionalDate("first_manifest").map {
+                    max(0, now.secondsSince1970 - $0.secondsSince1970)
+                })
         }
         return found ?? OutboxOverview(rows: 0, due: 0, leased: 0, failing: 0, longestDueSeconds: 0)
     }

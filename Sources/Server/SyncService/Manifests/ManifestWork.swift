@@ -242,10 +242,11 @@ extension ManifestFile {
             },
             state: state, checkSumBytes: checkSum,
             storageHash: hash.map { String($0.prefix(GroupManifest.hashPrefixCharacters)) })
-        // Where the identifier is the name, it shows a name that had a mark added.
-        let isNamed = traits.isNamedByPerson && state == .stored
-        let present = isNamed ? file.objectID?.split(separator: "/").last.map(String.init) : nil
-        let name = present.flatMap { PercentEncoding.decode($0) } ?? file.cloudName.rawValue
-        if name != cloudName, state == .stored { objectName = name }
+        guard state == .stored else { return }
+        // Where the identifier is an address, it shows whether a mark was added to the name.
+        let address = file.objectID?.split(separator: "/").last.flatMap { PercentEncoding.decode($0) }
+        let isName = address?.hasPrefix(file.fileUUID.rawValue) == true
+        let name = isName ? address : file.cloudName.rawValue
+        if name != cloudName { objectName = name }
     }
 }

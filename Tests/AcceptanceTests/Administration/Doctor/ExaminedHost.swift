@@ -209,8 +209,8 @@ final class ExaminedHost {
         guard let free = values?[.systemFreeSize] as? NSNumber, let size = values?[.systemSize] as? NSNumber else {
             return false
         }
-        // Doctor reports less than 10 %; the margin allows for files that tests and builds write meanwhile.
-        return free.doubleValue < 0.15 * size.doubleValue
+        // Doctor reports less than 10 % and 8 GiB; the margin allows for files that tests and builds write meanwhile.
+        return free.doubleValue < min(0.15 * size.doubleValue, Double(16 << 30))
     }()
 
     func stopNginx() {

@@ -23,6 +23,11 @@ struct ExaminationTests {
         var refused = outbox(due: 0, seconds: 0, failing: 2)
         (refused.refusedPushes, refused.pushRefusal) = (2, "misconfigured: DeviceTokenNotForTopic")
         #expect(JobsCheck.judge(refused).code == .pushRefused)
+        var late = outbox(due: 0, seconds: 0, failing: 1)
+        late.oldestManifestSeconds = 86_400
+        #expect(!JobsCheck.judge(late).finding.contains("manifest"))
+        late.oldestManifestSeconds = 3 * 86_400
+        #expect(JobsCheck.judge(late).finding.contains("the oldest manifest has waited for 3 d"))
         #expect(JobsCheck.judge(refused).finding == "2 notifications refused: misconfigured: DeviceTokenNotForTopic")
     }
 
@@ -38,10 +43,10 @@ struct ExaminationTests {
 
     @Test("Certificates and disks cause a warning before they fail")
     func thresholds() {
-        func disk(_ bytes: Int64, _ files: Int64) -> DiagnosisCode? {
+        func disk(_ bytes: Int64, _ files: Int64, of total: Int64 = 100) -> DiagnosisCode? {
             DiskCheck.judge(
                 HostFacts.FileSystem(
-                    device: 1, freeBytes: bytes << 30, totalBytes: 100 << 30, freeFiles: files, totalFiles: 100),
+                    device: 1, freeBytes: bytes << 30, totalBytes: total << 30, freeFiles: files, totalFiles: 100),
                 [DiskCheck.Place("/", .everything)]
             ).code
         }
@@ -53,6 +58,8 @@ struct ExaminationTests {
         #expect(disk(50, 5) == .diskFilling)
         #expect(disk(1, 50) == .diskFull)
         #expect(disk(50, 1) == .diskFull)
+        #expect(disk(22, 50, of: 252) == nil)
+        #expect(disk(7, 50, of: 1_000) == .diskFilling)
     }
 
     @Test("The remedy and the effect of a full disk depend on the data stored there")

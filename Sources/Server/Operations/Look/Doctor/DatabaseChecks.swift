@@ -187,6 +187,8 @@ public struct ConnectionsCheck: Sendable {
 public enum JobsCheck {
     /// Work that has been due for longer indicates that no worker processes it; a worker polls twice a second.
     static let patienceSeconds: Int64 = 300
+    /// A manifest that has waited for longer is mentioned: its owner may have to sign in again.
+    static let lateManifestSeconds: Int64 = 86_400
 
     public static func judge(_ outbox: OutboxOverview) -> Diagnosis {
         if outbox.due > 0, outbox.longestDueSeconds > patienceSeconds {
@@ -205,10 +207,13 @@ public enum JobsCheck {
             )
         }
         if outbox.failing > 0 {
+            let manifest = outbox.oldestManifestSeconds.map {
+                $0 > lateManifestSeconds ? "; the oldest manifest has waited for \(Quantity.seconds($0))" : ""
+            }
             return .good(
                 "jobs",
                 "the jobs role keeps up; \(Quantity.of(outbox.failing, "job")) failed before and will be retried "
-                    + "(syncctl jobs --failing)")
+                    + "(syncctl jobs --failing)\(manifest ?? "")")
         }
         return .good("jobs", "the jobs role keeps up")
     }

@@ -82,8 +82,10 @@ public enum DiskCheck {
         if files < 10 { finding += ", and \(system.freeFiles) more files (inodes) of \(system.totalFiles)" }
         // Growing data needs space; sockets and counters do not.
         let least: Int64 = purposes.allSatisfy { $0 == .running || $0 == .counters } ? 1 << 20 : 100 << 20
-        let isFull = bytes < 3 || files < 3 || system.freeBytes < least
-        guard isFull || bytes < 10 || files < 10 else { return .good("disk", finding) }
+        // A small share of a large disk is still much space. systemd-journald also limits the share that it keeps free.
+        let isFull = (bytes < 3 && system.freeBytes < 2 << 30) || files < 3 || system.freeBytes < least
+        let isFilling = (bytes < 10 && system.freeBytes < 8 << 30) || files < 10
+        guard isFull || isFilling else { return .good("disk", finding) }
         finding += "; \(use(places)) there"
         let enough = max(2 * system.totalBytes, system.totalBytes - system.freeBytes + 2 * least)
         let remedy = Self.remedy(for: purposes, in: path, system, enough: enough, isShortOfFiles: files < bytes)
