@@ -17,7 +17,7 @@ struct RebuildTests {
     private let file = someFile()
 
     init() throws {
-        lost = try TestServer()
+        lost = try TestServer(watchesMaintenance: true)
         alice = try lost.signUp()
         #expect(lost.upload(someBytes(7), of: file, by: alice).status == 200)
         #expect(lost.commit(from: 0, by: alice).status == 200)
@@ -269,6 +269,72 @@ struct RebuildTests {
         try server.store.transaction { try $0.scheduleManifestReading(owner, at: noon) }
         try work(server)
         #expect(tag() == before)
+    }
+
+    @Test(
+        "An interruption at any step is made up for",
+        arguments: [
+            "UPDATE ON users", "UPDATE ON rebuild_visits", "INSERT ON sharing_groups", "INSERT ON rebuild_groups",
+            "INSERT ON rebuild_members", "INSERT ON memberships", "INSERT ON files", "INSERT ON rebuild_files",
+            "INSERT ON manifests", "UPDATE ON files", "DELETE ON rebuild_files", "UPDATE ON rebuild_groups",
+            "DELETE ON outbox",
+        ])
+    func interrupted(step: String) throws {
+        try writeManifests()
+        let server = try rebuilt()
+        _ = server.send(CheckCredsRequest(), as: alice)
+        try server.execute("CREATE TRIGGER fault BEFORE \(step) FOR EACH ROW SIGNAL SQLSTATE '45000'")
+        #expect(throws: (any Error).self) { try work(server) }
+        // The process is gone, and its lease expires.
+        try server.execute("DROP TRIGGER fault")
+        try server.execute("UPDATE outbox SET lease_owner = NULL, available_at = '2026-01-01'")
+        try work(server)
+
+        #expect(groups(alice, server).first?["permission"] as? String == "admin")
+        #expect(groups(alice, server).count == 1 && files(alice, server).count == 1)
+        #expect(download(alice, server).body == someBytes(7))
+        #expect(try server.count("SELECT COUNT(*) FROM users") == 1)
+        #expect(try server.count("SELECT COUNT(*) FROM outbox") == 0)
+    }
+
+    @Test("A restored backup goes on to the state of the newer manifest")
+    func backup() throws {
+        let newer = someFile()
+        #expect(lost.upload(someBytes(9), of: newer, master: 1, by: alice).status == 200)
+        #expect(lost.commit(from: 1, by: alice).status == 200)
+        try writeManifests()
+        // As after syncctl backup restore, and rebuild begin.
+        try lost.execute(
+            """
+            DELETE FROM files WHERE file_uuid = '\(newer.rawValue)';
+            UPDATE sharing_groups
+               SET master_version = 1, restore_mark = 'restored', restored_master_version = 1, is_restoring = TRUE;
+            DELETE FROM manifests;
+            DELETE FROM manifest_scans;
+            INSERT INTO rebuild_groups (sharing_group_id, state, left_at_version, changed_at)
+            SELECT sharing_group_id, 'restoring', 1, '2027-01-15 08:00:00' FROM sharing_groups;
+            INSERT INTO rebuilds (rebuild_id, begun_at, holds_everyone, first_new_user_id)
+            VALUES (1, '2027-01-15 08:00:00', FALSE, 1000000000)
+            """)
+        lost.services.maintenance?.refresh()
+        #expect(lost.send(CheckCredsRequest(), as: alice).code == "restoring")
+        try work(lost)
+
+        let group = try #require(groups(alice, lost).first)
+        #expect(group["masterVersion"] as? Int64 == 2 && group["restoredMasterVersion"] as? Int64 == 1)
+        #expect(group["restoreMark"] as? String != "restored")
+        #expect(group["permission"] as? String == "admin")
+        // Devices that know the lost state see what has changed since the backup, and find that they have it.
+        let changed =
+            lost.send(
+                IndexRequest(sharingGroupUUID: alice.group, since: MasterVersion(1)), as: alice
+            ).json["fileIndex"] as? [[String: Any]]
+        #expect(changed?.compactMap { $0["fileUUID"] as? String } == [newer.rawValue])
+        let request = DownloadFileRequest(
+            fileUUID: newer, fileVersion: FileVersion(0), masterVersion: MasterVersion(2), sharingGroupUUID: alice.group
+        )
+        #expect(lost.send(request, as: alice).body == someBytes(9))
+        #expect(download(alice, lost, master: 2).body == someBytes(7))
     }
 
     @Test("Reading that fails is tried again, with tokens that arrive meanwhile")

@@ -69,6 +69,10 @@ struct Rebuild: ParsableCommand {
                     return
                 }
                 let present = try installation.keys().current.manifestKey().publicKey
+                // First, because the jobs role needs more rights as soon as people come.
+                try RoleAccounts.settle(installation.configuration, isRebuilding: true)
+                // Takes them back if nothing was begun.
+                defer { _ = try? RoleAccounts.settle(installation.configuration) }
                 try control.begin(
                     keys: [present] + key.compactMap { GroupManifest.publicKey($0) }, cloudFolderName: folder,
                     holdsEveryone: hold, at: installation.now)
@@ -118,9 +122,12 @@ struct Rebuild: ParsableCommand {
         @Flag(help: "Also if folders have not been read; these people count as unknown.") var force = false
 
         func report() throws -> any Report {
-            let installation = try Installation(options, secrets: .ofDatabase)
+            let installation = try Installation(options)
             let control = RebuildControl(store: installation.store)
-            return try Rebuild.reporting(control) { try control.end(isForced: force, at: installation.now) }
+            return try Rebuild.reporting(control) {
+                try control.end(isForced: force, at: installation.now)
+                try RoleAccounts.settle(installation.configuration, isRebuilding: false)
+            }
         }
     }
 

@@ -19,14 +19,22 @@ public enum TableRight: String, CaseIterable, Comparable, Sendable {
 /// two require SELECT, the last requires INSERT and UPDATE.
 public enum RoleRights {
     /// The rights of one role on one table; none if the role does not use it.
-    public static func rights(of role: ServerRole, to table: String) -> Set<TableRight> {
+    /// - Parameter isRebuilding: whether the database is being rebuilt from manifests.
+    public static func rights(
+        of role: ServerRole, to table: String, isRebuilding: Bool = false
+    ) -> Set<TableRight> {
         guard let row = rows.first(where: { $0.table == table }) else { return [] }
         return switch role {
         case .api: row.api
         case .transfer: row.transfer
-        case .jobs: row.jobs
+        case .jobs: isRebuilding ? row.jobs.union(rebuilding[table] ?? none) : row.jobs
         }
     }
+
+    /// What the jobs role may do in addition during a rebuild, in which it brings groups back with their members.
+    private static let rebuilding: [String: Set<TableRight>] = [
+        "users": all, "sharing_groups": write, "memberships": all, "files": write,
+    ]
 
     /// All tables of the schema, including those that no role may access; a test compares them with the database.
     public static var tables: [String] { rows.map(\.table) }
@@ -44,9 +52,8 @@ public enum RoleRights {
     private static let rows: [Row] = [
         ("schema_migrations", api: read, transfer: read, jobs: read),
         ("schema_lease", api: none, transfer: none, jobs: none),
-        // All roles renew tokens and find folders; users are added and removed by the api, and in a rebuild by the jobs
-        // role, which also brings groups back.
-        ("users", api: all, transfer: change, jobs: all),
+        // All roles renew tokens and find folders; users are added and removed by the api.
+        ("users", api: all, transfer: change, jobs: change),
         ("departed_users", api: all, transfer: none, jobs: [.select, .update, .delete]),
         // Each role that recognizes callers informs those with a retired account.
         ("retired_accounts", api: all, transfer: read, jobs: expire),
@@ -60,11 +67,11 @@ public enum RoleRights {
         ("account_moves", api: all, transfer: change, jobs: [.select, .update, .delete]),
         ("moving_contents", api: all, transfer: expire, jobs: [.select, .update, .delete]),
         ("devices", api: all, transfer: write, jobs: none),
-        ("sharing_groups", api: write, transfer: change, jobs: write),
-        ("memberships", api: all, transfer: read, jobs: all),
+        ("sharing_groups", api: write, transfer: change, jobs: change),
+        ("memberships", api: all, transfer: read, jobs: read),
         ("invitations", api: all, transfer: none, jobs: expire),
         // A deleted file keeps its row.
-        ("files", api: write, transfer: write, jobs: write),
+        ("files", api: write, transfer: write, jobs: change),
         ("staged_changes", api: all, transfer: all, jobs: [.select, .update, .delete]),
         ("batches", api: all, transfer: all, jobs: expire),
         ("commits", api: [.select, .insert, .delete], transfer: append, jobs: expire),
@@ -135,8 +142,12 @@ public struct AccountRights: Equatable, Sendable {
     public var areExact: Bool { missing.isEmpty && surplus.isEmpty && wider.isEmpty }
 
     /// Queries the database, with that account, for its rights.
+    /// - Parameter isRebuilding: whether to compare them with those during a rebuild; `nil` if the database says whether
+    ///   there is one.
     /// - Throws: ``StoreError``.
-    public init(of role: ServerRole, _ settings: ConnectionSettings) throws(StoreError) {
+    public init(
+        of role: ServerRole, _ settings: ConnectionSettings, isRebuilding: Bool? = nil
+    ) throws(StoreError) {
         do throws(MariaDBError) {
             // An account without any right cannot even select the database.
             var server = settings
@@ -175,9 +186,10 @@ public struct AccountRights: Equatable, Sendable {
                                         SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
                 """
             ) { row throws(MariaDBError) in wider.append(try row.text(0)) }
+            let isRebuilding = isRebuilding ?? Self.isRebuilding(settings, present)
             let wanted = Set(
                 RoleRights.tables.flatMap { table in
-                    RoleRights.rights(of: role, to: table).map { Grant($0, table) }
+                    RoleRights.rights(of: role, to: table, isRebuilding: isRebuilding).map { Grant($0, table) }
                 })
             self.account = account
             missing = wanted.subtracting(present).sorted()
@@ -186,6 +198,16 @@ public struct AccountRights: Equatable, Sendable {
         } catch {
             throw StoreError(error)
         }
+    }
+
+    /// Whether the database is being rebuilt, as far as the account may know.
+    private static func isRebuilding(_ settings: ConnectionSettings, _ present: Set<Grant>) -> Bool {
+        guard present.contains(Grant(.select, "rebuilds")), var connection = try? Connection(settings) else {
+            return false
+        }
+        var isOn = false
+        try? connection.query("SELECT 1 FROM rebuilds WHERE ended_at IS NULL") { _ throws(MariaDBError) in isOn = true }
+        return isOn
     }
 
     /// Grants missing rights and revokes surplus ones, table by table; may be repeated.
