@@ -1,4 +1,5 @@
 import Foundation
+import Gzip
 import OpenSSLCrypto
 import Providers
 import Store
@@ -167,6 +168,60 @@ struct RebuildRulesTests {
             ("a~0123456.jpg", "a~0123456.jpg"), ("a~01234567", "a~01234567"),
         ])
     func plainNames(name: String, plain: String) { #expect(PlainName.of(name) == plain) }
+
+    // MARK: Forgeries
+
+    private func manifest(
+        version: Int64 = 1, name: String? = nil, salt: [UInt8] = [1], members: [Int64] = [1], signedBy key: Ed25519Key
+    ) throws -> [UInt8] {
+        var writer = ManifestWriter(
+            ManifestHeader(
+                groupUUID: SharingGroupUUID("11111111-2222-3333-4444-555555555555")!, groupName: name, createdAt: noon,
+                masterVersion: MasterVersion(version), restoreMark: nil, restoredMasterVersion: nil, writtenAt: noon,
+                serverURL: nil, ownerID: UserID(1), salt: salt, publicKey: key.publicKey))
+        for number in members {
+            writer.add(
+                ManifestMember(
+                    userID: UserID(number), identity: ManifestIdentity.hash(.google, "alice", salt: salt), account: nil,
+                    name: "alice", permission: .admin, isOwning: true, owningUserID: nil, joinedAt: noon))
+        }
+        writer.endFiles()
+        let digest = IncrementalDigest.digest(of: writer.output, .sha256)
+        writer.finish(signature: try key.signature(over: GroupManifest.signedMessage(sha256: digest)))
+        var stream = GzipStream()
+        stream.append(writer.output.span)
+        stream.finish()
+        return stream.output
+    }
+
+    @Test("A signature counts only if the key is known, whatever key the manifest names")
+    func signatures() throws {
+        let (known, other) = (
+            try Ed25519Key(seed: [UInt8](repeating: 1, count: 32)),
+            try Ed25519Key(seed: [UInt8](repeating: 2, count: 32))
+        )
+        let signed = try ReadManifest(try manifest(signedBy: known), keys: [other.publicKey, known.publicKey])
+        #expect(signed.isSigned && signed.members.count == 1)
+        let forged = try ReadManifest(try manifest(signedBy: other), keys: [known.publicKey])
+        #expect(!forged.isSigned)
+        // It is known by its text, not by its signature.
+        #expect(forged.digest.count == 32 && forged.digest != signed.digest)
+        #expect(!(try ReadManifest(try manifest(signedBy: known), keys: [])).isSigned)
+    }
+
+    @Test("Values that the database could not store, or that could not rise, make it no manifest")
+    func implausible() throws {
+        let key = try Ed25519Key(seed: [UInt8](repeating: 1, count: 32))
+        let forgeries = [
+            try manifest(version: .max, signedBy: key), try manifest(version: -1, signedBy: key),
+            try manifest(name: String(repeating: "n", count: 256), signedBy: key),
+            try manifest(salt: [], signedBy: key), try manifest(members: [1, 1], signedBy: key),
+            try manifest(members: [0], signedBy: key),
+        ]
+        for forgery in forgeries {
+            #expect(throws: ManifestError.notAManifest) { try ReadManifest(forgery, keys: [key.publicKey]) }
+        }
+    }
 
     // MARK: Histories
 

@@ -192,7 +192,8 @@ extension StoreSession {
             [
                 .text(claim.groupUUID.rawValue), .int(claim.userID.rawValue), .bytes(claim.digest),
                 .text(orNull: claim.groupName), .int(claim.masterVersion.rawValue), .date(claim.writtenAt),
-                .int(Int64(claim.members)), .text(String(claim.adminNames.prefix(1_000))),
+                .int(Int64(claim.members)),
+                .text(String(String.UnicodeScalarView(claim.adminNames.unicodeScalars.prefix(1_000)))),
                 .int(Int64(claim.liveFiles)), .date(now),
             ])
     }

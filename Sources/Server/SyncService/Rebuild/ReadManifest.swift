@@ -42,12 +42,34 @@ struct ReadManifest {
             text.update(line + [UInt8(ascii: "\n")])
         }
         try reader.end()
-        guard let header, Set(members.map(\.userID)).count == members.count else { throw ManifestError.notAManifest }
+        guard let header, Set(members.map(\.userID)).count == members.count, Self.isPlausible(header),
+            members.allSatisfy({ Self.isPlausible($0) }), files.allSatisfy({ Self.isPlausible($0) })
+        else { throw ManifestError.notAManifest }
         self.header = header
         self.members = members
         self.files = files
         self.digest = digest
         self.isSigned = isSigned
+    }
+
+    // Whoever can write to a folder can write anything, so values have the limits of the database, and room to rise.
+
+    private static func isPlausible(_ header: ManifestHeader) -> Bool {
+        (0...1 << 53).contains(header.masterVersion.rawValue) && (1...64).contains(header.salt.count)
+            && (header.groupName?.unicodeScalars.count ?? 0) <= 255 && header.ownerID.rawValue > 0
+    }
+
+    private static func isPlausible(_ member: ManifestMember) -> Bool {
+        member.userID.rawValue > 0 && member.name.unicodeScalars.count <= 255
+    }
+
+    private static func isPlausible(_ file: ManifestFile) -> Bool {
+        let versions = 0...Int32.max / 2
+        return versions.contains(file.fileVersion.rawValue)
+            && (file.appMetaData.map { versions.contains($0.version.rawValue) && $0.contents.utf8.count <= 65_535 }
+                ?? true)
+            && file.cloudName.utf8.count <= 255 && (file.storageHash?.utf8.count ?? 0) <= 64
+            && file.storageHash?.utf8.allSatisfy { $0 < 0x80 } != false && file.mimeType.rawValue.utf8.count <= 100
     }
 
     var stand: ManifestStand {

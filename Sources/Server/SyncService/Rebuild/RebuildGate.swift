@@ -134,8 +134,8 @@ struct RebuildGate {
                 let newUser = try NewUser.obtained(
                     by: CredentialExchange(person, context), folderName: folderName, in: context)
                 return try context.store.transaction { session in
-                    let userID = try newUser.add(
-                        to: &session, preferring: places.first(where: \.isSigned)?.formerUserID, in: context)
+                    let former = places.first { $0.isSigned && $0.formerUserID < mode.firstNewUser }?.formerUserID
+                    let userID = try newUser.add(to: &session, preferring: former, in: context)
                     guard let user = try session.user(userID) else { throw StoreError.notFound }
                     for place in places { _ = try session.seat(user, as: place) }
                     return user

@@ -90,7 +90,8 @@ struct RebuildWork: Sendable {
     /// Makes a provisional user the person whom a manifest names, under their former number if a known key vouches for it.
     private func recognise(_ visit: Visit, by manifest: ReadManifest) throws {
         let provisional = visit.owner.userID
-        try recognise(visit, as: manifest.isSigned ? [manifest.header.ownerID, provisional] : [provisional])
+        let isUsable = manifest.isSigned && manifest.header.ownerID < visit.mode.firstNewUser
+        try recognise(visit, as: isUsable ? [manifest.header.ownerID, provisional] : [provisional])
     }
 
     /// Gives a provisional user the first of these numbers that nobody else has. If it is a new one, the work is passed on
@@ -325,8 +326,8 @@ struct RebuildWork: Sendable {
         }
         guard let first = places.first else { return }
         if try store.withSession({ try $0.rebuildVisit(of: user.userID)?.isProvisional }) == true {
-            let number = first.isSigned ? first.formerUserID : user.userID
-            try recognise(visit, as: [number, user.userID])
+            let isUsable = first.isSigned && first.formerUserID < visit.mode.firstNewUser
+            try recognise(visit, as: isUsable ? [first.formerUserID, user.userID] : [user.userID])
         }
         for place in places { _ = try store.transaction { try $0.seat(user, as: place) } }
     }

@@ -7,8 +7,6 @@ public import SyncProtocol
 public struct RebuildControl {
     /// By how much the next user's number rises, so that newcomers get none of a lost user.
     private static let unusedNumbers: Int64 = 1_000_000
-    /// The lowest number of a newcomer.
-    private static let firstNumber: Int64 = 1_000_000_000
 
     private let store: MetadataStore
 
@@ -62,8 +60,10 @@ public struct RebuildControl {
         }
         guard try store.withSession({ try $0.mayBeRebuilt() }) else { throw Failure.notMarked }
         // Before the rest, because it ends a transaction; repeating it only skips more numbers.
+        // The time, so that each rebuild begins above the numbers of all earlier ones.
         let next = max(
-            Self.firstNumber, (try store.withSession { try $0.nextNumber(of: .users) } ?? 1) + Self.unusedNumbers)
+            now.secondsSince1970,
+            (try store.withSession { try $0.nextNumber(of: .users) } ?? 1) + Self.unusedNumbers)
         try store.withSession { try $0.setNextNumber(next, of: .users) }
         try store.transaction { session in
             try session.beginRebuild(
