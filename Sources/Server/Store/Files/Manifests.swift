@@ -45,7 +45,7 @@ public struct ManifestRecord: Equatable, Sendable {
         writtenAt = try row.date("written_at")
     }
 
-    fileprivate var columnValues: ColumnValues {
+    var columnValues: ColumnValues {
         [
             "sharing_group_id": .int(groupID.rawValue), "owning_user_id": .int(owner.userID.rawValue),
             "storage_type": .text(owner.storageType.rawValue), "master_version": .int(masterVersion.rawValue),
@@ -81,7 +81,8 @@ public struct ManifestAccount: Equatable, Sendable {
 
 extension StoreSession {
     /// Groups whose master version is not the one for which manifests were last scheduled, at most `limit`: they have
-    /// changed, with their files, members or permissions, or they have never been looked at.
+    /// changed, with their files, members or permissions, or they have never been looked at. A group that is being
+    /// restored is not one: the manifests from which it comes back state more.
     ///
     /// Reads all groups, by their primary keys.
     public mutating func groupsWithoutManifests(limit: Int) throws(StoreError) -> [SharingGroupID] {
@@ -90,8 +91,8 @@ extension StoreSession {
             SELECT g.sharing_group_id
               FROM sharing_groups g
               LEFT JOIN manifest_scans s ON s.sharing_group_id = g.sharing_group_id
-             WHERE s.master_version IS NULL
-                OR s.master_version <> g.master_version
+             WHERE NOT g.is_restoring
+               AND (s.master_version IS NULL OR s.master_version <> g.master_version)
              ORDER BY g.sharing_group_id
              LIMIT ?
             """, [.int(Int64(limit))]
@@ -252,6 +253,7 @@ extension StoreSession {
               FROM sharing_groups
              WHERE sharing_group_id = ?
                AND NOT is_deleted
+               AND NOT is_restoring
             """, [.int(groupID.rawValue)]
         ) { row throws(StoreError) in
             ManifestGroup(

@@ -160,7 +160,9 @@ struct ManifestText {
         of groupID: SharingGroupID, _ group: ManifestGroup, for owner: OwningUser, _ settings: ManifestSettings,
         at now: WireDate, _ session: inout StoreSession
     ) throws {
-        let salt = try RandomBytes.generate(count: 16)
+        // Members who have not come since a rebuild are known by their hashes only.
+        let absent = try session.absentIdentities(in: groupID)
+        let salt = try absent?.salt ?? RandomBytes.generate(count: 16)
         var writer = ManifestWriter(
             ManifestHeader(
                 groupUUID: group.groupUUID, groupName: group.name, createdAt: group.createdAt,
@@ -168,7 +170,9 @@ struct ManifestText {
                 restoredMasterVersion: group.restoredMasterVersion, writtenAt: now, serverURL: settings.serverURL,
                 ownerID: owner.userID, salt: salt, publicKey: settings.key.publicKey))
         for account in try session.manifestAccounts(of: groupID) {
-            writer.add(ManifestMember(account, salt: salt, isReader: account.userID == owner.userID))
+            var member = ManifestMember(account, salt: salt, isReader: account.userID == owner.userID)
+            if let identity = absent?.identities[account.userID] { member.identity = identity }
+            writer.add(member)
         }
         var stream = GzipStream()
         var digest = StorableDigest(.sha256)

@@ -12,6 +12,7 @@ struct AddUserEndpoint: Endpoint {
     func respond(
         to request: AddUserRequest, from caller: SignedInPerson, in context: RequestContext
     ) throws -> EndpointReply {
+        try RebuildGate(context)?.admit(newcomer: caller, folderName: request.cloudFolderName)
         let exchange = CredentialExchange(caller, context)
         let accountType = caller.presented.accountType
         let identity = IdentityReport(to: caller, isWanted: request.reportIdentity, context)
@@ -132,15 +133,25 @@ struct NewUser {
     }
 
     /// Adds the user and their sealed credentials.
-    /// - Parameter acceptsRetired: whether an account from which an identity has switched away may start over.
+    /// - Parameters:
+    ///   - acceptsRetired: whether an account from which an identity has switched away may start over.
+    ///   - former: the number of a person who has been recognised during a rebuild; another one if it is taken.
     /// - Throws: ``StoreError/alreadyExists(key:)`` if the account has a user; ``ErrorCode/accountRetired``;
     ///   ``EarlierGrant/Lost``.
     func add(
-        to session: inout StoreSession, acceptsRetired: Bool = false, in context: RequestContext
+        to session: inout StoreSession, acceptsRetired: Bool = false, preferring former: UserID? = nil,
+        in context: RequestContext
     ) throws -> UserID {
-        let userID = try session.addUser(
-            accountType, profile.providerUserID, displayName: profile.displayName, cloudFolderName: folderName,
-            at: context.now)
+        let userID: UserID
+        if let former, try session.user(former) == nil {
+            userID = try session.addImportedUser(
+                accountType, profile.providerUserID, displayName: profile.displayName, cloudFolderName: folderName,
+                preferred: former, at: context.now)
+        } else {
+            userID = try session.addUser(
+                accountType, profile.providerUserID, displayName: profile.displayName, cloudFolderName: folderName,
+                at: context.now)
+        }
         // Checked after the insertion, which also succeeds if a concurrent switch has just left this account.
         if let active = try session.activeAccountType(insteadOf: accountType, profile.providerUserID) {
             guard acceptsRetired else { throw Refusal.accountRetired(by: active) }

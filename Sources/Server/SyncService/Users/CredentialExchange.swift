@@ -70,6 +70,13 @@ struct CredentialExchange {
         }
     }
 
+    /// The presented credentials to store for a user with the loaded ones; `nil` if nothing is new.
+    func newCredentials(besides kept: CredentialVault.Kept) throws -> StoredCredentials? {
+        guard let stored = kept.credentials else { return try replacement(isReplacement: kept.isUnreadable) }
+        // A record that can be opened again because its key is back replaces the record that cannot be opened.
+        return try update(of: stored) ?? (kept.isUnreadable ? stored : nil)
+    }
+
     /// The credentials to store for a user who has `stored`; `nil` if nothing is new.
     ///
     /// A code that no longer works matters only for a user without a stored refresh token.

@@ -1,0 +1,169 @@
+import HTTPTransport
+import OpenSSLCrypto
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// Holds people during a rebuild until the server knows them and their groups again
+/// (docs/adr/0121-a-server-rebuilt-from-manifests.md).
+///
+/// Deployed clients take a 503 for a closed server: they change nothing, and try again. The request notes who has come;
+/// the jobs role reads their folder.
+struct RebuildGate {
+    /// What people read meanwhile.
+    static let text = "The service is being restored. Nothing is lost; please try again in a few minutes."
+    /// How long an owner's client waits for the folder to be read.
+    private static let shortWait: Duration = .seconds(5)
+
+    private let context: RequestContext
+    private let mode: RebuildMode
+
+    /// `nil` unless the database is being rebuilt, or was.
+    init?(_ context: RequestContext) {
+        guard let mode = context.services.maintenance?.rebuild else { return nil }
+        self.context = context
+        self.mode = mode
+    }
+
+    /// Decides about a person who makes a request that requires a user.
+    /// - Parameter found: the user of their account, if there is one.
+    /// - Returns: the user from now on; `nil` if they may sign up.
+    /// - Throws: ``ErrorCode/restoring``; ``AccountError``, ``StoreError``.
+    func admit(_ person: SignedInPerson, _ found: UserRecord?) throws -> UserRecord? {
+        var user = found
+        if mode.isOn, person.presented.accountType.cloudStorageType != nil {
+            try requireReading(of: person, found, folderName: mode.cloudFolderName)
+        } else if user == nil {
+            user = try recognised(person)
+            if mode.isOn, user == nil { throw Self.restoring() }
+        }
+        if mode.isOn, mode.holdsEveryone { throw Self.restoring() }
+        return user
+    }
+
+    /// The same for a person who signs up, or joins a group.
+    /// - Parameter folderName: the folder that the request names.
+    func admit(newcomer person: SignedInPerson, folderName: String?) throws {
+        let (accountType, providerUserID) = (person.presented.accountType, person.profile.providerUserID)
+        let found = try context.store.withSession { try $0.user(accountType, providerUserID, device: nil)?.user }
+        if mode.isOn, accountType.cloudStorageType != nil {
+            try requireReading(of: person, found, folderName: folderName ?? mode.cloudFolderName)
+        } else if found == nil {
+            _ = try recognised(person)
+        }
+        if mode.isOn, mode.holdsEveryone { throw Self.restoring() }
+    }
+
+    private static func restoring(soon: Bool = false) -> Refusal {
+        Refusal(.restoring, text, retryAfter: soon ? shortWait : nil)
+    }
+
+    /// Whether this role may add users; the other one admits nobody by itself.
+    private var notesVisits: Bool { context.services.refusesDuringMaintenance }
+
+    // MARK: People with storage
+
+    /// Returns once the folder of a person with storage has been read, or if nobody can know which one it is.
+    private func requireReading(of person: SignedInPerson, _ found: UserRecord?, folderName: String?) throws {
+        let (accountType, providerUserID) = (person.presented.accountType, person.profile.providerUserID)
+        let visit = try context.store.withSession { try $0.rebuildVisit(of: accountType, providerUserID) }
+        switch visit?.state {
+        case .read, .stranger: return
+        case .waiting:
+            // The stored token may be the reason why the folder has not been read.
+            if notesVisits, person.isFresh, let found { try takeOver(person, for: found) }
+        case nil:
+            guard found != nil || !accountType.needsCloudFolderName || folderName != nil else { return }
+            if notesVisits { try note(person, found, folderName) }
+        }
+        throw Self.restoring(soon: true)
+    }
+
+    private func note(_ person: SignedInPerson, _ found: UserRecord?, _ folderName: String?) throws {
+        do {
+            if let found {
+                try store(person, for: found)
+                return try context.store.transaction { session in
+                    try session.addRebuildVisit(of: found, isProvisional: false, at: context.now)
+                }
+            }
+            let newUser = try NewUser.obtained(
+                by: CredentialExchange(person, context),
+                folderName: try NewUser.folderName(folderName, for: person.presented.accountType), in: context)
+            try context.store.transaction { session in
+                let userID = try newUser.add(to: &session, in: context)
+                guard let user = try session.user(userID) else { throw StoreError.notFound }
+                try session.addRebuildVisit(of: user, isProvisional: true, at: context.now)
+            }
+        } catch StoreError.alreadyExists {
+            // A simultaneous request of the same person was faster.
+        } catch is EarlierGrant.Lost {
+            throw StoreError.busy
+        }
+    }
+
+    private func takeOver(_ person: SignedInPerson, for user: UserRecord) throws {
+        guard try store(person, for: user), let storage = user.accountType.cloudStorageType else { return }
+        try context.store.transaction { session in
+            try session.scheduleManifestReading(OwningUser(userID: user.userID, storageType: storage), at: context.now)
+        }
+    }
+
+    /// Stores the presented credentials if they are new.
+    @discardableResult
+    private func store(_ person: SignedInPerson, for user: UserRecord) throws -> Bool {
+        let exchange = CredentialExchange(person, context)
+        return try context.services.storage.vault.update(user, context.logger) { kept in
+            try exchange.newCredentials(besides: kept)
+        }?.isChanged == true
+    }
+
+    // MARK: Members
+
+    /// Gives a person their places in the groups that name them; `nil` if none does.
+    private func recognised(_ person: SignedInPerson) throws -> UserRecord? {
+        guard notesVisits else { return nil }
+        let account = (type: person.presented.accountType, id: person.profile.providerUserID)
+        let places = try context.store.withSession { try $0.placesOfAbsentMembers(account.type, account.id) }
+        guard !places.isEmpty else { return nil }
+        let folderName = account.type.needsCloudFolderName ? mode.cloudFolderName : nil
+        guard !account.type.needsCloudFolderName || folderName != nil else { return nil }
+        do {
+            return try EarlierGrant.retryingOnceIfRevoked {
+                let newUser = try NewUser.obtained(
+                    by: CredentialExchange(person, context), folderName: folderName, in: context)
+                return try context.store.transaction { session in
+                    let former = places.first { $0.isSigned && $0.formerUserID < mode.firstNewUser }?.formerUserID
+                    let userID = try newUser.add(to: &session, preferring: former, in: context)
+                    guard let user = try session.user(userID) else { throw StoreError.notFound }
+                    for place in places { _ = try session.seat(user, as: place) }
+                    return user
+                }
+            }
+        } catch StoreError.alreadyExists {
+            // A simultaneous request of the same person was faster.
+            return try context.store.withSession { try $0.user(account.type, account.id, device: nil)?.user }
+        }
+    }
+}
+
+extension StoreSession {
+    /// The absent members as whom an account is recognised: their hashes are those of the account.
+    mutating func placesOfAbsentMembers(
+        _ accountType: AccountType, _ providerUserID: String
+    ) throws -> [RebuildMembership] {
+        try saltsOfAbsentMembers().compactMap { group in
+            let identity = ManifestIdentity.hash(accountType, providerUserID, salt: group.salt)
+            return try absentMember(identity, in: group.groupID)
+        }
+    }
+}
+
+/// How manifests name accounts.
+enum ManifestIdentity {
+    static func hash(_ accountType: AccountType, _ providerUserID: String, salt: [UInt8]) -> [UInt8] {
+        let input = GroupManifest.identityInput(salt: salt, accountType: accountType, accountID: providerUserID)
+        return Array(IncrementalDigest.digest(of: input, .sha256).prefix(GroupManifest.identityBytes))
+    }
+}

@@ -1,0 +1,174 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    /// A server whose database is lost, and another one with the same secrets, the same storages and the same people.
+    @Suite("A server rebuilt from manifests")
+    final class RebuildTests: Sendable {
+        private let lost: TestServer
+
+        init() throws {
+            lost = try TestServer(
+                PrivateStack("lost", responders: 1, overrides: #"{"manifests": {"intervalSeconds": 1}}"#))
+        }
+
+        /// A server with an empty database.
+        private func another() throws -> TestServer {
+            let file = try lost.environment.value("CONFIG_FILE")
+            let key = JSONValue(Array(try Data(contentsOf: URL(filePath: file))))?.sealing?.keyFile?.text
+            return try TestServer(
+                PrivateStack(
+                    "rebuilt", responders: 1,
+                    overrides: """
+                        {
+                            "manifests": {"intervalSeconds": 1},
+                            "sealing": {"keyFile": "\(try #require(key))"},
+                            "sandbox": {
+                                "connectTo": "127.0.0.1:\(try lost.environment.value("SANDBOX_TLS_PORT"))",
+                                "caFile": "\(lost.certificateAuthorityFile)"
+                            }
+                        }
+                        """))
+        }
+
+        private func waitForManifest(of user: TestUser, stating version: Int64) async throws {
+            try await eventually("the manifest states version \(version)", within: .seconds(60)) {
+                try lost.askDatabase(
+                    "SELECT m.master_version FROM manifests m JOIN sharing_groups g USING (sharing_group_id)"
+                        + " WHERE g.sharing_group_uuid = '\(user.group)' AND m.owning_user_id = \(user.userID)")
+                    == "\(version)"
+            }
+        }
+
+        /// Waits until a person is no longer held.
+        private func waitUntilServed(_ user: TestUser) async throws {
+            try await eventually("\(user.account.name) is served", within: .seconds(60)) {
+                let reply = try user.checkCredentials()
+                guard reply.status == 503 else { return reply.status == 200 }
+                #expect(reply.json?.code?.text == "restoring")
+                return false
+            }
+        }
+
+        @Test("Owners open the app one after another, and everything is back: groups, members, files, numbers")
+        func story() async throws {
+            let alice = try lost.signUpOwningUser(.google, name: "Alice", groupName: "Norway")
+            let dave = try lost.signUpInvitedUser(alice.invite(), provider: .dropbox, name: "Dave")
+            let carol = try lost.signUpInvitedUser(alice.invite(), name: "Carol")
+            let alices = TestFile("Alice's").stored(at: .google)
+            let daves = TestFile("Dave's").stored(at: .dropbox)
+            let carols = TestFile("Carol's").stored(at: .google)
+            var version = try #require(try alice.index().masterVersion)
+            try alice.publish(alices, masterVersion: version, metadata: TestMetadata(0, #"{"title":"one"}"#))
+            try dave.publish(daves, masterVersion: version + 1)
+            try carol.publish(carols, masterVersion: version + 2)
+            version += 3
+            for owner in [alice, dave] { try await waitForManifest(of: owner, stating: version) }
+
+            let server = try another()
+            let tool = try OperatorTool(server)
+            let begun = try tool.run("rebuild", "begin", "--folder", alice.folder)
+            #expect(begun.status == 0, "\(begun.output)")
+            #expect(try tool.run("rebuild", "begin").status == 1)
+            let (newAlice, newCarol, newDave) = (alice.movedTo(server), carol.movedTo(server), dave.movedTo(server))
+            try await eventually("the mode is known") { try newCarol.checkCredentials().status == 503 }
+            try await waitUntilServed(newAlice)
+
+            // Everybody is in the list; nobody may write yet, because Dave has not come.
+            let index = try newAlice.index()
+            let group = try #require(index.group(alice.group))
+            #expect(index.masterVersion == version && index.files.count == 3)
+            #expect(group.sharingGroupName?.text == "Norway" && group.permission?.text == "read")
+            #expect(group.restoredMasterVersion?.integer == version && group.restoreMark?.text != nil)
+            let members = Set(group.sharingGroupUsers?.array?.compactMap { $0.name?.text } ?? [])
+            #expect(members == ["Alice", "Carol", "Dave"])
+            #expect(try newAlice.checkCredentials().json?.userId?.integer == alice.userID)
+            expectDownload(try newAlice.onAnotherDevice().download(alices, masterVersion: version), of: alices)
+            expectDownload(try newAlice.download(carols, masterVersion: version), of: carols)
+            let refused = try newAlice.upload(TestFile("later"), masterVersion: version)
+            #expect(refused.status == 409 && refused.json?.code?.text == "permission_too_low")
+            // Carol is known now, and may read.
+            try await waitUntilServed(newCarol)
+            #expect(try newCarol.checkCredentials().json?.userId?.integer == carol.userID)
+            let waiting = try tool.json("rebuild", "status")
+            #expect(waiting.groups?.array?.first?.absentOwners?.text == "Dave")
+
+            try await waitUntilServed(newDave)
+            #expect(try newAlice.index().group(alice.group)?.permission?.text == "admin")
+            let before = try carol.index().group(alice.group)?.permission?.text
+            #expect(try newCarol.index().group(alice.group)?.permission?.text == before)
+            expectDownload(try newCarol.download(daves, masterVersion: version), of: daves)
+            try newCarol.publish(TestFile("written on the new server").stored(at: .google), masterVersion: version)
+            #expect(try tool.run("rebuild", "end").status == 0)
+            let fsck = try tool.run("fsck")
+            #expect(fsck.status == 0, "\(fsck.output)")
+
+            // A stranger signs up as on any server.
+            let eve = try server.signUpOwningUser(.dropbox, name: "Eve")
+            #expect(try eve.groups().groups.count == 1)
+        }
+
+        @Test("Without the old key, the operator accepts the manifests of one group that they have seen")
+        func unsigned() async throws {
+            let alice = try lost.signUpOwningUser(.dropbox, name: "Alice", groupName: "Norway")
+            let file = TestFile("Alice's").stored(at: .dropbox)
+            try alice.publish(file, masterVersion: 0)
+            try await waitForManifest(of: alice, stating: 1)
+            // All secrets are lost as well.
+            let server = try TestServer(
+                PrivateStack(
+                    "forgetful", responders: 1,
+                    overrides: """
+                        {"sandbox": {
+                            "connectTo": "127.0.0.1:\(try lost.environment.value("SANDBOX_TLS_PORT"))",
+                            "caFile": "\(lost.certificateAuthorityFile)"
+                        }}
+                        """))
+            let tool = try OperatorTool(server)
+            #expect(try tool.run("rebuild", "begin").status == 0)
+            let newAlice = alice.movedTo(server)
+            try await eventually("the manifest is shown", within: .seconds(60)) {
+                _ = try newAlice.checkCredentials()
+                return try tool.json("rebuild", "status").claims?.array?.count == 1
+            }
+            let claim = try #require(try tool.json("rebuild", "status").claims?.array?.first)
+            #expect(claim.groupName?.text == "Norway" && claim.adminNames?.text == "Alice")
+            #expect(try newAlice.checkCredentials().json?.code?.text == "restoring")
+            let other = try tool.run("rebuild", "begin", "--trust-unsigned", "--group", UUID().uuidString)
+            #expect(other.status == 1 && other.output.contains("nobody has brought"))
+
+            let trusted = try tool.run("rebuild", "begin", "--trust-unsigned", "--group", alice.group)
+            #expect(trusted.status == 0, "\(trusted.output)")
+            try await waitUntilServed(newAlice)
+            expectDownload(try newAlice.download(file, masterVersion: 1), of: file)
+        }
+
+        @Test("If somebody does not come, the operator opens the group")
+        func finish() async throws {
+            let alice = try lost.signUpOwningUser(.google, name: "Alice")
+            let dave = try lost.signUpInvitedUser(alice.invite(), provider: .dropbox, name: "Dave")
+            var version = try #require(try alice.index().masterVersion)
+            try alice.publish(TestFile("Alice's").stored(at: .google), masterVersion: version)
+            let daves = TestFile("Dave's").stored(at: .dropbox)
+            try dave.publish(daves, masterVersion: version + 1)
+            version += 2
+            try await waitForManifest(of: alice, stating: version)
+            let server = try another()
+            let tool = try OperatorTool(server)
+            #expect(try tool.run("rebuild", "begin", "--folder", alice.folder).status == 0)
+            let newAlice = alice.movedTo(server)
+            try await eventually("the mode is known") { try newAlice.checkCredentials().status == 503 }
+            try await waitUntilServed(newAlice)
+            #expect(try newAlice.index().group(alice.group)?.permission?.text == "read")
+
+            let finished = try tool.run("rebuild", "finish", "--group", alice.group)
+            #expect(finished.status == 0, "\(finished.output)")
+            try newAlice.publish(TestFile("later").stored(at: .google), masterVersion: version)
+            // His file is listed, and its contents are there as soon as he is.
+            #expect(try newAlice.index().file(daves) != nil)
+            try await waitUntilServed(dave.movedTo(server))
+            expectDownload(try newAlice.download(daves, masterVersion: version + 1), of: daves)
+        }
+    }
+}
