@@ -109,6 +109,97 @@ extension PrivateStackTests {
             #expect(try eve.groups().groups.count == 1)
         }
 
+        /// What a person's devices have, and so must never miss in a list: an app that misses a group or file may delete
+        /// its copy.
+        private func expectNothingIsMissing(
+            _ person: TestUser, _ having: [String: Set<String>], sourceLocation: SourceLocation = #_sourceLocation
+        ) throws -> Bool {
+            let list = try person.call("GET", "Index")
+            guard list.status == 200 else {
+                #expect(
+                    list.status == 503 && list.json?.code?.text == "restoring", "\(person.account.name): \(list)",
+                    sourceLocation: sourceLocation)
+                #expect(!list.values(of: "retry-after").isEmpty, sourceLocation: sourceLocation)
+                // A device that asks about one group learns no more.
+                for group in having.keys {
+                    let reply = try person.call("GET", "Index", ["sharingGroupUUID": group])
+                    #expect(reply.status == 503, sourceLocation: sourceLocation)
+                }
+                return false
+            }
+            let listed = Set(list.json?.sharingGroups?.array?.compactMap { $0.sharingGroupUUID?.text } ?? [])
+            #expect(listed == Set(having.keys), "\(person.account.name)", sourceLocation: sourceLocation)
+            for (group, files) in having {
+                let index = try person.index(of: group)
+                let live = index.files.filter { $0.deleted?.bool != true }.compactMap { $0.fileUUID?.text }
+                #expect(Set(live) == files, "\(person.account.name)", sourceLocation: sourceLocation)
+            }
+            return true
+        }
+
+        @Test("In whatever order people come, nobody ever sees a list that lacks a group or a file")
+        func nothingIsEverMissing() async throws {
+            // Alice and Dave own files, and groups of their own; Carol has no storage, Erin has no files.
+            let alice = try lost.signUpOwningUser(.google, name: "Alice", groupName: "Norway")
+            let dave = try lost.signUpOwningUser(.dropbox, name: "Dave", groupName: "Kitchen")
+            let carol = try lost.signUpInvitedUser(alice.invite(), name: "Carol")
+            let erin = try lost.signUpInvitedUser(dave.invite(), provider: .dropbox, name: "Erin")
+            for guest in [carol, alice] { #expect(try guest.redeem(dave.invite()).status == 200) }
+            let (norways, kitchens, alices) = (
+                TestFile("a photo").stored(at: .google), TestFile("a recipe").stored(at: .dropbox),
+                TestFile("another recipe").stored(at: .google)
+            )
+            try alice.publish(norways, masterVersion: try #require(try alice.index().masterVersion))
+            var version = try #require(try dave.index().masterVersion)
+            try dave.publish(kitchens, masterVersion: version)
+            try alice.publish(alices, masterVersion: version + 1, group: dave.group)
+            version += 2
+            try await eventually("all manifests state the present", within: .seconds(60)) {
+                try lost.askDatabase(
+                    """
+                    SELECT COUNT(*) FROM manifests m JOIN sharing_groups g USING (sharing_group_id)
+                      JOIN manifest_scans s USING (sharing_group_id)
+                     WHERE m.master_version = g.master_version AND s.master_version = g.master_version
+                    """) == "3"
+            }
+            let (norway, kitchen) = (
+                [alice.group: Set([norways.uuid])], [dave.group: Set([kitchens.uuid, alices.uuid])]
+            )
+            let everything = norway.merging(kitchen) { first, _ in first }
+            let people = [(alice, everything), (dave, kitchen), (carol, everything), (erin, kitchen)]
+
+            let server = try another()
+            let tool = try OperatorTool(server)
+            #expect(try tool.run("rebuild", "begin", "--folder", alice.folder).status == 0)
+            try await eventually("the mode is known") {
+                try carol.movedTo(server).checkCredentials().status == 503
+            }
+            func served(besides absent: String? = nil) throws -> Set<String> {
+                let come = people.filter { $0.0.account.name != absent }
+                return try Set(
+                    come.filter { try expectNothingIsMissing($0.0.movedTo(server), $0.1) }.map(\.0.account.name))
+            }
+            // Erin's folder contains nothing; Dave brings one of two groups.
+            let newErin = erin.movedTo(server)
+            try await eventually("Erin's folder has been read", within: .seconds(60)) {
+                _ = try newErin.checkCredentials()
+                return try tool.json("rebuild", "status").visitors?.array?.first?.state?.text == "stranger"
+            }
+            let newDave = dave.movedTo(server)
+            try await waitUntilServed(newDave)
+            try await waitUntilServed(newErin)
+            let status = try tool.json("rebuild", "status")
+            #expect(status.awaited?.array?.compactMap { $0.sharingGroupUUID?.text } == [alice.group])
+            let refused = try tool.run("rebuild", "end")
+            #expect(refused.status == 1 && refused.output.contains("did not come back"), "\(refused.output)")
+            #expect(try served(besides: "Alice") == ["Dave", "Erin"])
+            try await eventually("everybody is served", within: .seconds(60)) { try served().count == 4 }
+            #expect(try tool.json("rebuild", "status").awaited?.array?.isEmpty == true)
+            #expect(try newDave.index().group(dave.group)?.permission?.text == "admin")
+            #expect(try tool.run("rebuild", "end").status == 0)
+            #expect(try served().count == 4)
+        }
+
         @Test("Without the old key, the operator accepts the manifests of one group that they have seen")
         func unsigned() async throws {
             let alice = try lost.signUpOwningUser(.dropbox, name: "Alice", groupName: "Norway")

@@ -120,6 +120,43 @@ struct ManifestWorkTests {
         #expect(try server.count("SELECT COUNT(*) FROM outbox") == 0)
     }
 
+    @Test("It states in which other groups its members are: readable for the owner, sealed for others; new ones too")
+    func otherGroups() throws {
+        let bob = try server.join(alice, as: "bob")
+        publish(from: 1)
+        try work()
+        clock.advance(600)
+        try work()
+        let stated = try #require(try manifests().last)
+        #expect(stated.members[0].otherGroups == .listed([]))
+        // Bob joins another group, which has no files yet.
+        let carol = try server.signUp("carol")
+        let invitation =
+            server.send(
+                CreateSharingInvitationRequest(permission: .read, sharingGroupUUID: carol.group), as: carol
+            ).json["sharingInvitationUUID"] as? String
+        let code = try #require(invitation.flatMap { SharingInvitationUUID($0) })
+        try #require(server.send(RedeemSharingInvitationRequest(sharingInvitationUUID: code), as: bob).status == 200)
+        try work()
+        #expect(try manifests().count == 1)
+
+        #expect(server.upload(someBytes(5), of: someFile(), master: 1, by: carol).status == 200)
+        #expect(server.commit(from: 1, by: carol).status == 200)
+        clock.advance(600)
+        // The scan of Carol's group finds that the manifest of Alice's lacks it.
+        #expect(try work() == 1 && work() == 1)
+        #expect(try work() == 0)
+        let newest = try #require(try manifests().last { $0.header.groupUUID == alice.group })
+        #expect(newest.members[0].otherGroups == .listed([]))
+        guard case .sealed(let sealed) = newest.members[1].otherGroups else {
+            Issue.record("not sealed")
+            return
+        }
+        let (vault, number) = (server.services.storage.vault, newest.members[1].userID)
+        #expect(vault.openOtherGroups(sealed, of: number, in: alice.group) == [carol.group])
+        #expect(vault.openOtherGroups(sealed, of: number, in: carol.group) == nil)
+    }
+
     @Test("An unchanged group gets no new manifest; changes within a minute share one")
     func debounce() throws {
         publish(from: 0)

@@ -83,18 +83,24 @@ struct RebuildTests {
                 sharingGroupUUID: alice.group), as: phone)
     }
 
-    /// Another person with storage joins the group, and adds a file.
-    private func joinedOwner(from master: Int64) throws -> (phone: Phone, file: FileUUID) {
+    /// Another person with storage joins the group.
+    private func joined(_ name: String, _ accountType: AccountType) throws -> Phone {
         let code =
             lost.send(
                 CreateSharingInvitationRequest(permission: .write, sharingGroupUUID: alice.group), as: alice
             ).json["sharingInvitationUUID"] as? String
-        var bob = Phone(name: "bob", accountType: .google)
+        var bob = Phone(name: name, accountType: accountType)
         bob.group = alice.group
         let invitation = try #require(code.flatMap { SharingInvitationUUID($0) })
         let redemption = lost.send(
             RedeemSharingInvitationRequest(sharingInvitationUUID: invitation, cloudFolderName: "F"), as: bob)
         try #require(redemption.status == 200, "\(redemption.json)")
+        return bob
+    }
+
+    /// Another person with storage joins the group, and adds a file.
+    private func joinedOwner(from master: Int64) throws -> (phone: Phone, file: FileUUID) {
+        let bob = try joined("bob", .google)
         let file = someFile()
         try #require(lost.upload(someBytes(9), of: file, master: master + 1, by: bob).status == 200)
         try #require(lost.commit(from: master + 1, by: bob).status == 200)
@@ -185,7 +191,7 @@ struct RebuildTests {
         #expect(try server.count("SELECT COUNT(*) FROM users") == 2)
     }
 
-    @Test("A person whom no manifest names may sign up, after their folder has been read")
+    @Test("A person whom no manifest names is held, since they may be a member of a group that is missing yet")
     func stranger() throws {
         try writeManifests()
         let server = try rebuilt()
@@ -193,11 +199,71 @@ struct RebuildTests {
         let signUp = AddUserRequest(sharingGroupUUID: carol.group, cloudFolderName: "F")
         #expect(server.send(signUp, as: carol).code == "restoring")
         try work(server)
+        #expect(try server.count("SELECT COUNT(*) FROM rebuild_visits WHERE state = 'stranger'") == 1)
+        #expect(server.send(CheckCredsRequest(), as: carol).code == "restoring")
+        #expect(server.send(signUp, as: carol).code == "restoring")
+        #expect(try server.count("SELECT COUNT(*) FROM users") == 0)
+
+        try server.execute("UPDATE rebuilds SET ended_at = '2027-01-15 09:00:00'")
+        server.services.maintenance?.refresh()
         #expect(server.send(CheckCredsRequest(), as: carol).code == "user_unknown")
         #expect(server.send(signUp, as: carol).status == 200)
         #expect(groups(carol, server).count == 1)
         // Not a number that a lost user may have.
         #expect(try server.userID(of: carol).rawValue >= 1_000_000_000)
+    }
+
+    @Test("A member with storage but without files is held until an owner has come")
+    func memberWithoutFiles() throws {
+        let bob = try joined("bob", .google)
+        try writeManifests()
+        let server = try rebuilt()
+        #expect(server.send(CheckCredsRequest(), as: bob).code == "restoring")
+        try work(server)
+        #expect(server.send(IndexRequest(), as: bob).code == "restoring")
+        _ = server.send(CheckCredsRequest(), as: alice)
+        try work(server)
+
+        // His folder is read again, and he is known.
+        #expect(server.send(IndexRequest(), as: bob).code == "restoring")
+        try work(server)
+        #expect(groups(bob, server).first?["permission"] as? String == "write")
+        #expect(try server.count("SELECT COUNT(*) FROM users") == 2)
+    }
+
+    @Test("Nobody sees a list without a group in which a manifest says they are", arguments: [false, true])
+    func missingGroup(isGivenUp: Bool) throws {
+        // Bob is in Alice's group, and in one of Carol's, who joins none of Alice's.
+        let bob = try lost.join(alice, as: "bob")
+        let carol = try lost.signUp("carol")
+        let hers = someFile()
+        #expect(lost.upload(someBytes(5), of: hers, by: carol).status == 200)
+        #expect(lost.commit(from: 0, by: carol).status == 200)
+        // Manifests of Alice's group exist before Bob joins Carol's: they are written again.
+        try writeManifests()
+        let invitation =
+            lost.send(
+                CreateSharingInvitationRequest(permission: .read, sharingGroupUUID: carol.group), as: carol
+            ).json["sharingInvitationUUID"] as? String
+        let code = try #require(invitation.flatMap { SharingInvitationUUID($0) })
+        try #require(lost.send(RedeemSharingInvitationRequest(sharingInvitationUUID: code), as: bob).status == 200)
+        try writeManifests()
+        try writeManifests()
+
+        let server = try rebuilt()
+        #expect(server.send(CheckCredsRequest(), as: alice).code == "restoring")
+        try work(server)
+        #expect(groups(alice, server).count == 1)
+        #expect(server.send(IndexRequest(), as: bob).code == "restoring")
+        #expect(server.send(IndexRequest(sharingGroupUUID: alice.group), as: bob).code == "restoring")
+        guard !isGivenUp else {
+            try server.execute("DELETE FROM rebuild_awaited")
+            return #expect(groups(bob, server).count == 1)
+        }
+        #expect(server.send(CheckCredsRequest(), as: carol).code == "restoring")
+        try work(server)
+        #expect(groups(bob, server).count == 2)
+        #expect(groups(carol, server).count == 1)
     }
 
     @Test("A file whose object is gone or differs waits for its bytes", arguments: [false, true])

@@ -11,9 +11,10 @@ struct Rebuild: ParsableCommand {
         abstract: "Rebuilds a lost database, or updates a restored one, from the manifests in owners' folders.",
         discussion: """
             The people do the rest: each owner who opens the app makes the server read their folder, and so brings back \
-            the groups in which they own files. Until the folder has been read, their requests get 503 with \
-            Retry-After; so do those of people without storage whom no manifest names yet. A group can be read as soon \
-            as one owner has come, and changed once all owners of its files have. Nothing on any device is deleted.
+            the groups in which they own files. Until then, people's requests get 503 with Retry-After: until the \
+            folder has been read, until a manifest names the person, and until all groups are back in which manifests \
+            say that they are. A group can be read as soon as one owner has come, and changed once all owners of its \
+            files have. Nothing on any device is deleted. New people can sign up after the end.
             """,
         subcommands: [Begin.self, Status.self, Finish.self, End.self], defaultSubcommand: Status.self)
 
@@ -95,6 +96,7 @@ struct Rebuild: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Opens a group to changes, whoever is missing.",
             discussion: """
+                If the group is not back, its members are no longer held for it, and their devices see that it is gone. \
                 Files of owners who have not come stay listed, and their contents are unavailable until they come. For \
                 a diverged group, which people had changed here before a newer manifest came, this keeps what is here; \
                 --newest replaces it by the newer state, and devices upload what they changed since.
@@ -116,10 +118,14 @@ struct Rebuild: ParsableCommand {
     struct End: ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "Ends the rebuild: opens all groups, and lets unknown people sign up.",
-            discussion: "Members who come later still get their places in groups that are back.")
+            discussion: """
+                Members who come later still get their places in groups that are back. Groups that are not back stay \
+                lost.
+                """)
 
         @OptionGroup var options: CommonOptions
-        @Flag(help: "Also if folders have not been read; these people count as unknown.") var force = false
+        @Flag(help: "Also if folders have not been read, whose owners count as unknown, or if groups are missing.")
+        var force = false
 
         func report() throws -> any Report {
             let installation = try Installation(options)

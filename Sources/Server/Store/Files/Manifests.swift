@@ -75,6 +75,8 @@ public struct ManifestAccount: Equatable, Sendable {
     public var permission: Permission
     public var owningUserID: UserID?
     public var joinedAt: WireDate
+    /// The other groups with files that they are in.
+    public var otherGroups: [SharingGroupUUID]
 }
 
 // MARK: Scheduling
@@ -147,12 +149,39 @@ extension StoreSession {
             """, [group]
         ) { row throws(StoreError) in try ManifestRecord(row.columns(of: "m")) }
         for manifest in ended { try remove(manifest, at: now) }
+        try refreshOtherManifests(ofNewMembersOf: groupID)
         try execute(
             """
             UPDATE manifest_scans
-               SET master_version = ?, scanned_at = ?
+               SET master_version = ?, scanned_at = ?,
+                   members_stated_at = IF(EXISTS (SELECT 1 FROM files f
+                                                   WHERE f.sharing_group_id = ? AND NOT f.is_deleted), ?, NULL)
              WHERE sharing_group_id = ?
-            """, [.int(version), .date(now), group])
+            """, [.int(version), .date(now), group, .date(now), group])
+    }
+
+    /// Has the manifests written again that state other groups of those members who are new since the group was last
+    /// scanned with files: theirs do not state this group yet. Does nothing for a group without files.
+    private mutating func refreshOtherManifests(ofNewMembersOf groupID: SharingGroupID) throws(StoreError) {
+        let others = try all(
+            """
+            SELECT DISTINCT other.sharing_group_id
+              FROM manifest_scans s
+              JOIN memberships m ON m.sharing_group_id = s.sharing_group_id
+              JOIN memberships other ON other.user_id = m.user_id
+                                    AND other.sharing_group_id <> m.sharing_group_id
+             WHERE s.sharing_group_id = ?
+               -- Clocks differ a little.
+               AND (s.members_stated_at IS NULL OR m.joined_at >= s.members_stated_at - INTERVAL 10 SECOND)
+               AND EXISTS (SELECT 1 FROM files f WHERE f.sharing_group_id = s.sharing_group_id AND NOT f.is_deleted)
+             ORDER BY other.sharing_group_id
+            """, [.int(groupID.rawValue)]
+        ) { row throws(StoreError) in Value.int(try row.number(0)) }
+        for other in others {
+            // No version of a group: the manifests are out of date.
+            try execute("UPDATE manifests SET master_version = -1 WHERE sharing_group_id = ?", [other])
+            try execute("UPDATE manifest_scans SET master_version = -1 WHERE sharing_group_id = ?", [other])
+        }
     }
 
     /// Deletes the record of a manifest, and schedules the deletion of its objects.
@@ -266,7 +295,8 @@ extension StoreSession {
 
     /// The members of a group with their accounts, in the order of their numbers.
     public mutating func manifestAccounts(of groupID: SharingGroupID) throws(StoreError) -> [ManifestAccount] {
-        try all(
+        let otherGroups = try otherGroups(ofMembersOf: groupID)
+        return try all(
             """
             SELECT u.user_id, u.account_type, u.provider_user_id, u.display_name, m.permission, m.owning_user_id,
                    m.joined_at
@@ -281,8 +311,41 @@ extension StoreSession {
                 providerUserID: try row.string("provider_user_id"), name: try row.string("display_name"),
                 permission: try row.permission("permission"),
                 owningUserID: try row.optionalNumber("owning_user_id").map(UserID.init),
-                joinedAt: try row.date("joined_at"))
+                joinedAt: try row.date("joined_at"),
+                otherGroups: otherGroups[UserID(try row.number("user_id"))] ?? [])
         }
+    }
+
+    /// The groups with files that each member of a group is in besides it, also those that a rebuild waits for.
+    private mutating func otherGroups(
+        ofMembersOf groupID: SharingGroupID
+    ) throws(StoreError) -> [UserID: [SharingGroupUUID]] {
+        let group = Value.int(groupID.rawValue)
+        var groups: [UserID: [SharingGroupUUID]] = [:]
+        let rows = try all(
+            """
+            SELECT mine.user_id, g.sharing_group_uuid
+              FROM memberships mine
+              JOIN memberships other ON other.user_id = mine.user_id
+                                    AND other.sharing_group_id <> mine.sharing_group_id
+              JOIN sharing_groups g ON g.sharing_group_id = other.sharing_group_id
+             WHERE mine.sharing_group_id = ?
+               AND NOT g.is_deleted
+               AND EXISTS (SELECT 1 FROM files f WHERE f.sharing_group_id = g.sharing_group_id AND NOT f.is_deleted)
+             UNION
+            SELECT mine.user_id, a.sharing_group_uuid
+              FROM memberships mine
+              JOIN rebuild_awaited a ON a.user_id = mine.user_id
+              JOIN sharing_groups g ON g.sharing_group_id = mine.sharing_group_id
+             WHERE mine.sharing_group_id = ?
+               AND a.sharing_group_uuid NOT IN ('', g.sharing_group_uuid)
+             ORDER BY 1, 2
+            """, [group, group]
+        ) { row throws(StoreError) in
+            (UserID(try row.number(0)), try row.identifier(1, as: SharingGroupUUID.self))
+        }
+        for (userID, other) in rows { groups[userID, default: []].append(other) }
+        return groups
     }
 
     /// Passes all files of a group to `body`, deleted ones included, in the order of their creation.

@@ -105,3 +105,19 @@ CREATE TABLE IF NOT EXISTS rebuild_claims (
     found_at           DATETIME NOT NULL,
     PRIMARY KEY (sharing_group_uuid, user_id, digest)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- A group of which the manifest of another group states that the user is in it: the user is served once all of these are
+-- here. An empty UUID: the manifest does not reveal the user's groups.
+CREATE TABLE IF NOT EXISTS rebuild_awaited (
+    -- The group whose manifest states it.
+    stated_by          BIGINT NOT NULL,
+    user_id            BIGINT NOT NULL,
+    sharing_group_uuid VARCHAR(36) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_nopad_ci NOT NULL,
+    PRIMARY KEY (stated_by, user_id, sharing_group_uuid),
+    KEY user (user_id),
+    KEY sharing_group (sharing_group_uuid)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+ALTER TABLE manifest_scans
+    -- When the group was last scanned while it had files; NULL if it had none.
+    ADD COLUMN IF NOT EXISTS members_stated_at DATETIME NULL;

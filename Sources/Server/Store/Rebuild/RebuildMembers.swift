@@ -27,18 +27,30 @@ public struct RebuildMembership: Equatable, Sendable {
     public var isSigned: Bool
 }
 
+/// Whether the groups are here of which manifests state that a user is in them.
+public enum AwaitedGroups: Sendable {
+    /// At least one is not, or nobody knows them all.
+    case missing
+    /// All are, but the user is not a member of each: they have a place there that they have not taken, or have left.
+    case allHere
+    /// All are, and the user is a member of each.
+    case allTaken
+}
+
 extension StoreSession {
     /// Sets the members of a group to those that a manifest states: people whom the server knows, and users of absent
     /// members. Call in the transaction of ``put(back:over:mark:at:)``.
     /// - Parameters:
     ///   - storage: the storage of each former user who owns files.
     ///   - identity: the hash of a user's account with the manifest's salt.
+    ///   - otherGroups: the other groups with files that a member is in; `nil` if nobody can know.
     ///   - newcomers: all users who were added since the rebuild began and are not absent.
     ///   - random: a new random text for each call.
     /// - Returns: the user here of each member, by their number on the lost server.
     public mutating func put(
         back members: [ManifestMember], storage: [UserID: CloudStorageType], in groupID: SharingGroupID,
-        newcomers: [UserRecord], identity: (UserRecord) -> [UInt8], random: () throws -> String, at now: WireDate
+        otherGroups: (ManifestMember) -> [SharingGroupUUID]?, newcomers: [UserRecord],
+        identity: (UserRecord) -> [UInt8], random: () throws -> String, at now: WireDate
     ) throws -> [UserID: UserID] {
         let known = Dictionary(
             try all(
@@ -48,6 +60,7 @@ extension StoreSession {
             uniquingKeysWith: { first, _ in first })
         let hashed = newcomers.map { (user: $0, identity: identity($0)) }
         var users: [UserID: UserID] = [:]
+        try execute("DELETE FROM rebuild_awaited WHERE stated_by = ?", [.int(groupID.rawValue)])
         for member in members {
             var found: UserRecord?
             for candidate in [known[member.userID], member.userID].compactMap(\.self) where found == nil {
@@ -74,6 +87,7 @@ extension StoreSession {
                     .int(groupID.rawValue), .int(member.userID.rawValue), .bytes(member.identity),
                     .int(userID.rawValue), .bool(found?.isAbsent == false),
                 ])
+            try noteAwaited(otherGroups(member), by: userID, statedBy: groupID)
         }
         try setMembers(members, users, of: groupID)
         return users
@@ -199,6 +213,9 @@ extension StoreSession {
         }
         // Index shows owners; its tag contains this number.
         try execute("UPDATE sharing_groups SET reuploads = reuploads + 1 WHERE sharing_group_id = ?", [group])
+        try execute(
+            "UPDATE IGNORE rebuild_awaited SET user_id = ? WHERE stated_by = ? AND user_id = ?",
+            [person, group, absent])
         try removeUserIfAbsentEverywhere(place.userID)
         changes.groups.insert(place.groupID)
         return true
@@ -227,6 +244,60 @@ extension StoreSession {
              ORDER BY u.user_id
             """, [.int(mode.firstNewUser.rawValue)], UserRecord.init(_:)
         ).filter { !$0.isAbsent }
+    }
+
+    // MARK: Other groups of a member
+
+    /// Notes the other groups that the applied manifest of a group states for a user, in place of those noted before.
+    /// - Parameter groups: `nil` if nobody can know them.
+    mutating func noteAwaited(
+        _ groups: [SharingGroupUUID]?, by userID: UserID, statedBy groupID: SharingGroupID
+    ) throws(StoreError) {
+        let (group, user) = (Value.int(groupID.rawValue), Value.int(userID.rawValue))
+        try execute("DELETE FROM rebuild_awaited WHERE stated_by = ? AND user_id = ?", [group, user])
+        for awaited in groups?.map(\.rawValue) ?? [""] {
+            try execute(
+                "INSERT IGNORE INTO rebuild_awaited (stated_by, user_id, sharing_group_uuid) VALUES (?, ?, ?)",
+                [group, user, .text(awaited)])
+        }
+    }
+
+    /// The same, if nobody could know them so far: now the user's own manifest of the group was read.
+    public mutating func noteAwaitedIfUnknown(
+        _ groups: [SharingGroupUUID], by userID: UserID, statedBy groupID: SharingGroupID
+    ) throws(StoreError) {
+        let isUnknown = try first(
+            "SELECT 1 FROM rebuild_awaited WHERE stated_by = ? AND user_id = ? AND sharing_group_uuid = ''",
+            [.int(groupID.rawValue), .int(userID.rawValue)]
+        ) { _ in true }
+        if isUnknown == true { try noteAwaited(groups, by: userID, statedBy: groupID) }
+    }
+
+    /// What is known of the groups of which manifests state that a user is in them.
+    public mutating func awaitedGroups(of userID: UserID) throws(StoreError) -> AwaitedGroups {
+        let groups = try all(
+            """
+            SELECT g.sharing_group_id IS NOT NULL, m.user_id IS NOT NULL
+              FROM rebuild_awaited a
+              LEFT JOIN sharing_groups g ON g.sharing_group_uuid = a.sharing_group_uuid
+              LEFT JOIN memberships m ON m.sharing_group_id = g.sharing_group_id
+                                     AND m.user_id = a.user_id
+             WHERE a.user_id = ?
+            """, [.int(userID.rawValue)]
+        ) { row throws(StoreError) in (isHere: try row.flag(0), isMember: try row.flag(1)) }
+        if groups.contains(where: { !$0.isHere }) { return .missing }
+        return groups.allSatisfy(\.isMember) ? .allTaken : .allHere
+    }
+
+    /// Forgets the groups that are here, after the user has taken their places in them.
+    public mutating func forgetAwaitedGroups(of userID: UserID) throws(StoreError) {
+        try execute(
+            """
+            DELETE FROM rebuild_awaited
+             WHERE user_id = ?
+               AND EXISTS (SELECT 1 FROM sharing_groups g
+                            WHERE g.sharing_group_uuid = rebuild_awaited.sharing_group_uuid)
+            """, [.int(userID.rawValue)])
     }
 
     // MARK: Manifests of a group with absent members

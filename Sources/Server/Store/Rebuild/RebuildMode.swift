@@ -34,7 +34,7 @@ public struct RebuildVisit: Equatable, Sendable {
         /// The folder has not been read.
         case waiting
         case read
-        /// The folder was read, and no manifest names the account; it may sign up.
+        /// The folder was read, and no manifest names the account.
         case stranger
     }
 
@@ -102,6 +102,15 @@ extension StoreSession {
                 .bool(isProvisional), .date(now),
             ])
         try scheduleManifestReading(OwningUser(userID: user.userID, storageType: storageType), at: now)
+    }
+
+    /// Forgets the visit of a stranger, who may visit again.
+    public mutating func forgetStranger(
+        _ accountType: AccountType, _ providerUserID: String
+    ) throws(StoreError) {
+        try execute(
+            "DELETE FROM rebuild_visits WHERE account_type = ? AND provider_user_id = ? AND state = 'stranger'",
+            [.text(accountType.rawValue), .text(providerUserID)])
     }
 
     /// Schedules the reading of the manifests in a folder, unless it is scheduled; if it was postponed, it is due now.

@@ -96,6 +96,7 @@ public enum RoleRights {
         ("rebuild_members", api: [.select, .update, .delete], transfer: none, jobs: all),
         ("rebuild_files", api: none, transfer: none, jobs: all),
         ("rebuild_claims", api: expire, transfer: none, jobs: [.select, .insert, .update]),
+        ("rebuild_awaited", api: [.select, .update, .delete], transfer: read, jobs: all),
         // Downloads write it, the jobs role removes old rows.
         ("gone_contents", api: none, transfer: write, jobs: expire),
         // Each process keeps its own row; the jobs role removes those of dead ones.

@@ -2,12 +2,14 @@ import Gzip
 import OpenSSLCrypto
 import Store
 import SyncProtocol
+import Vault
 
 /// A manifest that was read completely.
 struct ReadManifest {
     /// The longest text, in bytes: a manifest of a million files has less.
     private static let maximumTextBytes = 512 << 20
     private static let maximumFiles = 1_000_000
+    private static let maximumOtherGroups = 10_000
 
     let header: ManifestHeader
     let members: [ManifestMember]
@@ -60,7 +62,8 @@ struct ReadManifest {
     }
 
     private static func isPlausible(_ member: ManifestMember) -> Bool {
-        member.userID.rawValue > 0 && member.name.unicodeScalars.count <= 255
+        if case .listed(let groups) = member.otherGroups, groups.count > maximumOtherGroups { return false }
+        return member.userID.rawValue > 0 && member.name.unicodeScalars.count <= 255
     }
 
     private static func isPlausible(_ file: ManifestFile) -> Bool {
@@ -81,6 +84,18 @@ struct ReadManifest {
     func names(_ user: UserRecord) -> Bool {
         let identity = ManifestIdentity.hash(user.accountType, user.providerUserID, salt: header.salt)
         return members.contains { $0.userID == header.ownerID && $0.identity == identity }
+    }
+
+    /// The owner in whose folder it is, as a member.
+    var reader: ManifestMember? { members.first { $0.userID == header.ownerID } }
+
+    /// The other groups with files that a member is in; `nil` if the manifest does not reveal them here.
+    func otherGroups(of member: ManifestMember, _ vault: CredentialVault) -> [SharingGroupUUID]? {
+        switch member.otherGroups {
+        case nil: nil
+        case .listed(let groups): groups
+        case .sealed(let bytes): vault.openOtherGroups(bytes, of: member.userID, in: header.groupUUID)
+        }
     }
 
     /// What the operator sees of it.

@@ -31,14 +31,10 @@ struct RebuildGate {
     /// - Returns: the user from now on; `nil` if they may sign up.
     /// - Throws: ``ErrorCode/restoring``; ``AccountError``, ``StoreError``.
     func admit(_ person: SignedInPerson, _ found: UserRecord?) throws -> UserRecord? {
-        var user = found
-        if mode.isOn, person.presented.accountType.cloudStorageType != nil {
-            try requireReading(of: person, found, folderName: mode.cloudFolderName)
-        } else if user == nil {
-            user = try recognised(person)
-            if mode.isOn, user == nil { throw Self.restoring() }
-        }
-        if mode.isOn, mode.holdsEveryone { throw Self.restoring() }
+        guard mode.isOn else { return try found ?? recognised(person) }
+        if try requireReading(of: person, found, folderName: mode.cloudFolderName) == .unknownFolder { return nil }
+        guard let user = try found ?? recognised(person) else { throw Self.restoring() }
+        try requireAllGroups(of: user, person)
         return user
     }
 
@@ -47,12 +43,31 @@ struct RebuildGate {
     func admit(newcomer person: SignedInPerson, folderName: String?) throws {
         let (accountType, providerUserID) = (person.presented.accountType, person.profile.providerUserID)
         let found = try context.store.withSession { try $0.user(accountType, providerUserID, device: nil)?.user }
-        if mode.isOn, accountType.cloudStorageType != nil {
-            try requireReading(of: person, found, folderName: folderName ?? mode.cloudFolderName)
-        } else if found == nil {
-            _ = try recognised(person)
+        guard mode.isOn else {
+            if found == nil { _ = try recognised(person) }
+            return
         }
-        if mode.isOn, mode.holdsEveryone { throw Self.restoring() }
+        let folderName = folderName ?? mode.cloudFolderName
+        // The endpoint refuses a request that names none.
+        if try requireReading(of: person, found, folderName: folderName) == .unknownFolder { return }
+        guard let user = try found ?? recognised(person) else { throw Self.restoring() }
+        try requireAllGroups(of: user, person)
+    }
+
+    /// A list without one of a person's groups would tell their devices that they have left it.
+    private func requireAllGroups(of user: UserRecord, _ person: SignedInPerson) throws {
+        guard !mode.holdsEveryone else { throw Self.restoring() }
+        switch try context.store.withSession({ try $0.awaitedGroups(of: user.userID) }) {
+        case .missing: throw Self.restoring()
+        case .allTaken: return
+        case .allHere:
+            guard notesVisits else { return }
+            let places = try context.store.withSession { session in
+                try session.placesOfAbsentMembers(user.accountType, user.providerUserID)
+            }
+            for place in places { _ = try context.store.transaction { try $0.seat(user, as: place) } }
+            try context.store.transaction { try $0.forgetAwaitedGroups(of: user.userID) }
+        }
     }
 
     private static func restoring(soon: Bool = false) -> Refusal {
@@ -64,17 +79,37 @@ struct RebuildGate {
 
     // MARK: People with storage
 
-    /// Returns once the folder of a person with storage has been read, or if nobody can know which one it is.
-    private func requireReading(of person: SignedInPerson, _ found: UserRecord?, folderName: String?) throws {
+    private enum Reading {
+        case done
+        /// Nobody can know in which folder the manifests are.
+        case unknownFolder
+    }
+
+    /// Returns once the folder of a person with storage has been read, and of everybody else.
+    private func requireReading(
+        of person: SignedInPerson, _ found: UserRecord?, folderName: String?
+    ) throws -> Reading {
+        guard person.presented.accountType.cloudStorageType != nil else { return .done }
         let (accountType, providerUserID) = (person.presented.accountType, person.profile.providerUserID)
         let visit = try context.store.withSession { try $0.rebuildVisit(of: accountType, providerUserID) }
         switch visit?.state {
-        case .read, .stranger: return
+        case .read: return .done
+        case .stranger:
+            guard notesVisits else { break }
+            // A group that came back meanwhile may name them: then their folder is read again.
+            let isNamed = try context.store.withSession { session in
+                try !session.placesOfAbsentMembers(accountType, providerUserID).isEmpty
+            }
+            guard isNamed, folderName != nil || !accountType.needsCloudFolderName else { throw Self.restoring() }
+            try context.store.transaction { try $0.forgetStranger(accountType, providerUserID) }
+            try note(person, nil, folderName)
         case .waiting:
             // The stored token may be the reason why the folder has not been read.
             if notesVisits, person.isFresh, let found { try takeOver(person, for: found) }
         case nil:
-            guard found != nil || !accountType.needsCloudFolderName || folderName != nil else { return }
+            guard found != nil || !accountType.needsCloudFolderName || folderName != nil else {
+                return .unknownFolder
+            }
             if notesVisits { try note(person, found, folderName) }
         }
         throw Self.restoring(soon: true)

@@ -220,6 +220,10 @@ struct RebuildWork: Sendable {
             {
                 try adopt(names, manifests, as: groupID, visit, &session)
             }
+            // Without the old key, only owners' own manifests reveal in which groups they are.
+            if let groupID, case .listed(let groups) = manifests.first?.reader?.otherGroups {
+                try session.noteAwaitedIfUnknown(groups, by: visit.user.userID, statedBy: groupID)
+            }
             return decision
         }
         visit.logger.notice(
@@ -242,7 +246,8 @@ struct RebuildWork: Sendable {
         }
         let newcomers = try session.newcomers(since: visit.mode)
         let users = try session.put(
-            back: manifest.members, storage: storage, in: groupID, newcomers: newcomers,
+            back: manifest.members, storage: storage, in: groupID,
+            otherGroups: { manifest.otherGroups(of: $0, vault) }, newcomers: newcomers,
             identity: { ManifestIdentity.hash($0.accountType, $0.providerUserID, salt: header.salt) },
             random: { try RandomBytes.uuidText() }, at: now())
         for file in manifest.files {

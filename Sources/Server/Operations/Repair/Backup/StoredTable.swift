@@ -39,6 +39,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     case rebuildMembers = "rebuild_members"
     case rebuildFiles = "rebuild_files"
     case rebuildClaims = "rebuild_claims"
+    case rebuildAwaited = "rebuild_awaited"
     case goneContents = "gone_contents"
     case restorations
     case importedUsers = "imported_users"
@@ -89,6 +90,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         case .rebuildMembers: "SELECT * FROM rebuild_members ORDER BY sharing_group_id, former_user_id"
         case .rebuildFiles: "SELECT * FROM rebuild_files ORDER BY sharing_group_id, file_uuid"
         case .rebuildClaims: "SELECT * FROM rebuild_claims ORDER BY sharing_group_uuid, user_id, digest"
+        case .rebuildAwaited: "SELECT * FROM rebuild_awaited ORDER BY stated_by, user_id, sharing_group_uuid"
         case .goneContents: "SELECT * FROM gone_contents ORDER BY sharing_group_id, file_uuid, reason"
         case .restorations: "SELECT * FROM restorations ORDER BY backup_taken_at, restored_at"
         case .importedUsers: "SELECT * FROM imported_users ORDER BY source_user_id"
@@ -131,6 +133,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         case .rebuildMembers: "SELECT 1 FROM rebuild_members LIMIT 1"
         case .rebuildFiles: "SELECT 1 FROM rebuild_files LIMIT 1"
         case .rebuildClaims: "SELECT 1 FROM rebuild_claims LIMIT 1"
+        case .rebuildAwaited: "SELECT 1 FROM rebuild_awaited LIMIT 1"
         case .goneContents: "SELECT 1 FROM gone_contents LIMIT 1"
         case .restorations: "SELECT 1 FROM restorations LIMIT 1"
         case .importedUsers: "SELECT 1 FROM imported_users LIMIT 1"
@@ -380,6 +383,7 @@ extension StoreSession {
              UNION ALL SELECT 'rebuild_members', COUNT(*) FROM rebuild_members
              UNION ALL SELECT 'rebuild_files', COUNT(*) FROM rebuild_files
              UNION ALL SELECT 'rebuild_claims', COUNT(*) FROM rebuild_claims
+             UNION ALL SELECT 'rebuild_awaited', COUNT(*) FROM rebuild_awaited
              UNION ALL SELECT 'gone_contents', COUNT(*) FROM gone_contents
              UNION ALL SELECT 'restorations', COUNT(*) FROM restorations
              UNION ALL SELECT 'imported_users', COUNT(*) FROM imported_users

@@ -27,6 +27,8 @@ public struct RebuildControl {
         case notDiverged(SharingGroupUUID)
         /// The folders of that many people have not been read.
         case stillReading(Int)
+        /// That many groups are missing of which manifests state that people are in them.
+        case stillAwaited(Int)
 
         public var description: String {
             switch self {
@@ -42,6 +44,9 @@ public struct RebuildControl {
             case .stillReading(let count):
                 "the folders of \(Quantity.of(count, "person", "people")) have not been read: see syncctl rebuild "
                     + "status, or add --force"
+            case .stillAwaited(let count):
+                "\(Quantity.of(count, "group")) of which manifests state members did not come back, and the devices of "
+                    + "these members would take them for removed: see syncctl rebuild status, or add --force"
             }
         }
     }
@@ -82,13 +87,16 @@ public struct RebuildControl {
         }
     }
 
-    /// Opens a group to changes, whoever has not come.
+    /// Opens a group to changes, whoever has not come; of a group that is not back, nobody is held for it any more.
     /// - Parameter takesNewest: for a group of which a newer manifest has come: whether that replaces what was changed
     ///   here.
     /// - Throws: ``Failure``, ``StoreError``.
     public func finish(_ group: SharingGroupUUID, takesNewest: Bool, at now: WireDate) throws {
         try store.transaction { session in
-            guard let present = try session.rebuildGroup(group) else { throw Failure.noSuchGroup(group) }
+            guard let present = try session.rebuildGroup(group) else {
+                guard try session.giveUp(group) else { throw Failure.noSuchGroup(group) }
+                return
+            }
             if takesNewest {
                 guard present.state == .diverged else { throw Failure.notDiverged(group) }
                 return try session.prepareForNewest(present.groupID, at: now)
@@ -101,13 +109,16 @@ public struct RebuildControl {
 
     /// Ends the rebuild: all groups are opened, and unknown people may sign up. Those who come later still get their
     /// places in groups that are back.
-    /// - Parameter isForced: whether also if folders have not been read; these people become strangers.
+    /// - Parameter isForced: whether also if folders have not been read, whose owners become strangers, and if groups are
+    ///   missing.
     /// - Throws: ``Failure``, ``StoreError``.
     public func end(isForced: Bool, at now: WireDate) throws {
         try store.transaction { session in
             guard try session.rebuildMode()?.isOn == true else { throw Failure.notBegun }
             let waiting = try session.count("SELECT COUNT(*) FROM rebuild_visits WHERE state = 'waiting'", [])
             guard waiting == 0 || isForced else { throw Failure.stillReading(waiting) }
+            let missing = try session.awaitedGroups().count { $0.sharingGroupUUID != nil }
+            guard missing == 0 || isForced else { throw Failure.stillAwaited(missing) }
             try session.endRebuild(at: now)
         }
     }
@@ -117,7 +128,8 @@ public struct RebuildControl {
         try store.snapshot { session in
             RebuildReport(
                 mode: try session.rebuildMode(), groups: try session.rebuildStatusOfGroups(),
-                visitors: try session.rebuildVisitors(), claims: try session.rebuildClaims(),
+                awaited: try session.awaitedGroups(), visitors: try session.rebuildVisitors(),
+                claims: try session.rebuildClaims(),
                 keys: try session.manifestKeys().map { GroupManifest.text(ofPublicKey: $0.key) })
         }
     }
@@ -134,6 +146,7 @@ extension StoreSession {
     fileprivate mutating func beginRebuild(_ mode: RebuildMode, keys: [[UInt8]]) throws(StoreError) {
         try execute("DELETE FROM rebuild_visits", [])
         try execute("DELETE FROM rebuild_claims", [])
+        try execute("DELETE FROM rebuild_awaited", [])
         try execute(
             """
             REPLACE INTO rebuilds
@@ -221,8 +234,15 @@ extension StoreSession {
         }
     }
 
+    /// Lets nobody wait any longer for a group that is not here.
+    /// - Returns: whether anybody has waited for it.
+    fileprivate mutating func giveUp(_ group: SharingGroupUUID) throws(StoreError) -> Bool {
+        try execute("DELETE FROM rebuild_awaited WHERE sharing_group_uuid = ?", [.text(group.rawValue)]) > 0
+    }
+
     fileprivate mutating func endRebuild(at now: WireDate) throws(StoreError) {
         try execute("UPDATE rebuilds SET ended_at = ?", [.date(now)])
+        try execute("DELETE FROM rebuild_awaited", [])
         let groups = try all(
             """
             SELECT g.sharing_group_id

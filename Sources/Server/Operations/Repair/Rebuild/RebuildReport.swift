@@ -28,6 +28,14 @@ public struct RebuildReport: Report {
         public var filesAwaiting: Int
     }
 
+    /// A group that is not here, and of which manifests of other groups state that people are in it.
+    public struct Awaited: Equatable, Sendable, Encodable {
+        /// Absent if manifests do not reveal in which groups these people are.
+        public var sharingGroupUUID: SharingGroupUUID?
+        /// The people who are held until it is back, those who have not come included.
+        public var people: Int
+    }
+
     /// Somebody with storage who has come.
     public struct Visitor: Equatable, Sendable, Encodable {
         /// Absent for a stranger.
@@ -63,17 +71,21 @@ public struct RebuildReport: Report {
     public var cloudFolderName: String?
     public var holdsEveryone: Bool
     public var groups: [Group]
+    public var awaited: [Awaited]
     public var visitors: [Visitor]
     public var claims: [Claim]
     /// The public keys whose manifests are trusted.
     public var keys: [String]
 
-    init(mode: RebuildMode?, groups: [Group], visitors: [Visitor], claims: [Claim], keys: [String]) {
+    init(
+        mode: RebuildMode?, groups: [Group], awaited: [Awaited], visitors: [Visitor], claims: [Claim], keys: [String]
+    ) {
         begunAt = mode?.begunAt
         endedAt = mode?.endedAt
         cloudFolderName = mode?.cloudFolderName
         holdsEveryone = mode?.holdsEveryone == true
         self.groups = groups
+        self.awaited = awaited
         self.visitors = visitors
         self.claims = claims
         self.keys = keys
@@ -98,6 +110,11 @@ public struct RebuildReport: Report {
                     "\(group.filesPending) of \(group.liveFiles)", "\(group.filesAwaiting)",
                     group.absentOwners.map { "waits for \($0)" } ?? "")
             }
+            lines += [""] + table.lines
+        }
+        if !awaited.isEmpty {
+            var table = TextTable("missing group", "people held for it")
+            for group in awaited { table.add(group.sharingGroupUUID?.rawValue ?? "unknown ones", "\(group.people)") }
             lines += [""] + table.lines
         }
         if !visitors.isEmpty {
@@ -160,6 +177,24 @@ extension StoreSession {
                 absentOwners: try row.optionalString("absent_owners"), liveFiles: Int(try row.number("live_files")),
                 filesPending: Int(try row.number("pending_files")),
                 filesAwaiting: Int(try row.number("awaiting_files")))
+        }
+    }
+
+    /// The groups that people are held for.
+    mutating func awaitedGroups() throws(StoreError) -> [RebuildReport.Awaited] {
+        try all(
+            """
+            SELECT a.sharing_group_uuid, COUNT(DISTINCT a.user_id)
+              FROM rebuild_awaited a
+              LEFT JOIN sharing_groups g ON g.sharing_group_uuid = a.sharing_group_uuid
+             WHERE g.sharing_group_id IS NULL
+             GROUP BY a.sharing_group_uuid
+             ORDER BY a.sharing_group_uuid
+             LIMIT ?
+            """, [.int(Int64(RebuildReport.longestList))]
+        ) { row throws(StoreError) in
+            RebuildReport.Awaited(
+                sharingGroupUUID: SharingGroupUUID(try row.string(0)), people: Int(try row.number(1)))
         }
     }
 
