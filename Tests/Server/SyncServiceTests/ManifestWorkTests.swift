@@ -7,6 +7,7 @@ import Store
 import SyncProtocol
 import Synchronization
 import Testing
+import Vault
 
 @testable import SyncService
 

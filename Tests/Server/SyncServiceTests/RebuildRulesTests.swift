@@ -311,7 +311,7 @@ struct RebuildRulesTests {
 }
 
 /// SplitMix64, so that a seed determines a history.
-private struct SplitMix: RandomNumberGenerator {
+struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 
     mutating func next() -> UInt64 {

@@ -149,38 +149,51 @@ extension StoreSession {
             """, [group]
         ) { row throws(StoreError) in try ManifestRecord(row.columns(of: "m")) }
         for manifest in ended { try remove(manifest, at: now) }
-        try refreshOtherManifests(ofNewMembersOf: groupID)
+        try refreshManifests(ofMembersSince: groupID)
         try execute(
             """
             UPDATE manifest_scans
-               SET master_version = ?, scanned_at = ?,
-                   members_stated_at = IF(EXISTS (SELECT 1 FROM files f
-                                                   WHERE f.sharing_group_id = ? AND NOT f.is_deleted), ?, NULL)
+               SET master_version = ?, scanned_at = ?
              WHERE sharing_group_id = ?
-            """, [.int(version), .date(now), group, .date(now), group])
+            """, [.int(version), .date(now), group])
     }
 
-    /// Has the manifests written again that state other groups of those members who are new since the group was last
-    /// scanned with files: theirs do not state this group yet. Does nothing for a group without files.
-    private mutating func refreshOtherManifests(ofNewMembersOf groupID: SharingGroupID) throws(StoreError) {
-        let others = try all(
+    /// Has the manifests written again that state the other groups of people who are in this group, with files, since it
+    /// was last scanned, or who no longer are.
+    private mutating func refreshManifests(ofMembersSince groupID: SharingGroupID) throws(StoreError) {
+        let group = Value.int(groupID.rawValue)
+        let present = try all(
             """
-            SELECT DISTINCT other.sharing_group_id
-              FROM manifest_scans s
-              JOIN memberships m ON m.sharing_group_id = s.sharing_group_id
-              JOIN memberships other ON other.user_id = m.user_id
-                                    AND other.sharing_group_id <> m.sharing_group_id
-             WHERE s.sharing_group_id = ?
-               -- Clocks differ a little.
-               AND (s.members_stated_at IS NULL OR m.joined_at >= s.members_stated_at - INTERVAL 10 SECOND)
-               AND EXISTS (SELECT 1 FROM files f WHERE f.sharing_group_id = s.sharing_group_id AND NOT f.is_deleted)
-             ORDER BY other.sharing_group_id
-            """, [.int(groupID.rawValue)]
-        ) { row throws(StoreError) in Value.int(try row.number(0)) }
-        for other in others {
+            SELECT m.user_id
+              FROM memberships m
+              JOIN sharing_groups g ON g.sharing_group_id = m.sharing_group_id
+             WHERE m.sharing_group_id = ?
+               AND NOT g.is_deleted
+               AND EXISTS (SELECT 1 FROM files f WHERE f.sharing_group_id = m.sharing_group_id AND NOT f.is_deleted)
+            """, [group]
+        ) { row throws(StoreError) in try row.number(0) as Int64 }
+        let stated = try all(
+            "SELECT user_id FROM manifest_members WHERE sharing_group_id = ?", [group]
+        ) { row throws(StoreError) in try row.number(0) as Int64 }
+        for userID in Set(stated).subtracting(present).sorted() {
+            try execute(
+                "DELETE FROM manifest_members WHERE sharing_group_id = ? AND user_id = ?", [group, .int(userID)])
+        }
+        for userID in Set(present).subtracting(stated).sorted() {
+            try execute(
+                "INSERT IGNORE INTO manifest_members (sharing_group_id, user_id) VALUES (?, ?)", [group, .int(userID)])
+        }
+        for userID in Set(present).symmetricDifference(stated).sorted() {
             // No version of a group: the manifests are out of date.
-            try execute("UPDATE manifests SET master_version = -1 WHERE sharing_group_id = ?", [other])
-            try execute("UPDATE manifest_scans SET master_version = -1 WHERE sharing_group_id = ?", [other])
+            try execute(
+                """
+                UPDATE memberships m
+                  JOIN manifest_scans s ON s.sharing_group_id = m.sharing_group_id
+                  LEFT JOIN manifests a ON a.sharing_group_id = m.sharing_group_id
+                   SET s.master_version = -1, a.master_version = -1
+                 WHERE m.user_id = ?
+                   AND m.sharing_group_id <> ?
+                """, [.int(userID), group])
         }
     }
 

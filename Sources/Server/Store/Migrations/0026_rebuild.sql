@@ -118,6 +118,11 @@ CREATE TABLE IF NOT EXISTS rebuild_awaited (
     KEY sharing_group (sharing_group_uuid)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
-ALTER TABLE manifest_scans
-    -- When the group was last scanned while it had files; NULL if it had none.
-    ADD COLUMN IF NOT EXISTS members_stated_at DATETIME NULL;
+-- The members of each group with files, as the last scan for manifests found them: the manifests of their other groups
+-- state this group.
+CREATE TABLE IF NOT EXISTS manifest_members (
+    sharing_group_id BIGINT NOT NULL,
+    user_id          BIGINT NOT NULL,
+    PRIMARY KEY (sharing_group_id, user_id),
+    KEY user (user_id)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;

@@ -28,6 +28,20 @@ public struct RebuildMode: Equatable, Sendable {
     public var isOn: Bool { endedAt == nil }
 }
 
+/// How far the present rebuild is.
+public struct RebuildProgress: Equatable, Sendable, Encodable {
+    public var begunAt: WireDate
+    public var holdsEveryone: Bool
+    /// The groups that are back, by ``RebuildGroup/State``.
+    public var groups: [String: Int]
+    /// The groups of which manifests state that people are in them, and that are not back.
+    public var missingGroups: Int
+    /// The people whose folders have not been read.
+    public var unreadFolders: Int
+    /// The manifests without a known signature that the operator has not accepted.
+    public var openClaims: Int
+}
+
 /// The visit of an account with storage since the beginning of a rebuild.
 public struct RebuildVisit: Equatable, Sendable {
     public enum State: String, Sendable, CaseIterable {
@@ -56,6 +70,27 @@ extension StoreSession {
                 cloudFolderName: try row.optionalString(2), holdsEveryone: try row.flag(3),
                 firstNewUser: UserID(try row.number(4)))
         }
+    }
+
+    /// How far the rebuild is; `nil` if none is in progress.
+    public mutating func rebuildProgress() throws(StoreError) -> RebuildProgress? {
+        guard let mode = try rebuildMode(), mode.isOn else { return nil }
+        let states = try all(
+            "SELECT state, COUNT(*) FROM rebuild_groups GROUP BY state ORDER BY state", []
+        ) { row throws(StoreError) in (try row.string(0), Int(try row.number(1))) }
+        let counts = try first(
+            """
+            SELECT (SELECT COUNT(DISTINCT a.sharing_group_uuid)
+                      FROM rebuild_awaited a
+                      LEFT JOIN sharing_groups g ON g.sharing_group_uuid = a.sharing_group_uuid
+                     WHERE a.sharing_group_uuid <> '' AND g.sharing_group_id IS NULL),
+                   (SELECT COUNT(*) FROM rebuild_visits v WHERE v.state = 'waiting'),
+                   (SELECT COUNT(*) FROM rebuild_claims c WHERE NOT c.is_trusted)
+            """, []
+        ) { row throws(StoreError) in (Int(try row.number(0)), Int(try row.number(1)), Int(try row.number(2))) }
+        return RebuildProgress(
+            begunAt: mode.begunAt, holdsEveryone: mode.holdsEveryone, groups: Dictionary(uniqueKeysWithValues: states),
+            missingGroups: counts?.0 ?? 0, unreadFolders: counts?.1 ?? 0, openClaims: counts?.2 ?? 0)
     }
 
     // MARK: Visits

@@ -89,13 +89,14 @@ public enum RoleRights {
         ("manifests", api: expire, transfer: none, jobs: all),
         ("manifest_keys", api: read, transfer: none, jobs: append),
         ("manifest_scans", api: none, transfer: none, jobs: write),
+        ("manifest_members", api: expire, transfer: none, jobs: [.select, .insert, .delete]),
         // Only syncctl rebuild writes it. The api notes visits and recognises members; the jobs role reads the folders.
         ("rebuilds", api: read, transfer: read, jobs: read),
         ("rebuild_visits", api: [.select, .insert, .delete], transfer: read, jobs: change),
-        ("rebuild_groups", api: read, transfer: none, jobs: all),
+        ("rebuild_groups", api: read, transfer: read, jobs: all),
         ("rebuild_members", api: [.select, .update, .delete], transfer: none, jobs: all),
         ("rebuild_files", api: none, transfer: none, jobs: all),
-        ("rebuild_claims", api: expire, transfer: none, jobs: [.select, .insert, .update]),
+        ("rebuild_claims", api: expire, transfer: read, jobs: [.select, .insert, .update]),
         ("rebuild_awaited", api: [.select, .update, .delete], transfer: read, jobs: all),
         // Downloads write it, the jobs role removes old rows.
         ("gone_contents", api: none, transfer: write, jobs: expire),

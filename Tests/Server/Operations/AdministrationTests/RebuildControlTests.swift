@@ -122,6 +122,36 @@ struct RebuildControlTests {
         }
     }
 
+    @Test("People wait for missing groups until these are here, or the operator gives them up; the end says so")
+    func missingGroups() throws {
+        let fixture = try AdministrationFixture()
+        _ = try Restorer.markRestored(fixture.store, stateOf: Self.now)
+        let control = try begin(fixture)
+        let missing = SharingGroupUUID("99999999-2222-3333-4444-555555555555")!
+        try fixture.run(
+            """
+            INSERT INTO rebuild_awaited (stated_by, user_id, sharing_group_uuid)
+            VALUES (1, 7, '\(missing.rawValue)'), (2, 7, '\(missing.rawValue)'), (1, 8, '\(missing.rawValue)'),
+                   (1, 8, '\(Self.group.rawValue)'), (1, 9, '')
+            """)
+        let status = try control.status()
+        #expect(status.awaited.map(\.sharingGroupUUID) == [nil, missing] && status.awaited.map(\.people) == [1, 2])
+        #expect(status.text.contains(missing.rawValue) && status.text.contains("unknown ones"))
+        let progress = try #require(try fixture.store.withSession { try $0.rebuildProgress() })
+        #expect(progress.missingGroups == 1 && progress.groups == ["restoring": 1] && progress.unreadFolders == 0)
+        #expect(progress.diagnosis.finding.contains("1 missing"))
+        #expect(throws: RebuildControl.Failure.stillAwaited(1)) { try control.end(isForced: false, at: Self.now) }
+
+        try control.finish(missing, takesNewest: false, at: Self.now)
+        #expect(try control.status().awaited.map(\.sharingGroupUUID) == [nil])
+        #expect(throws: RebuildControl.Failure.noSuchGroup(missing)) {
+            try control.finish(missing, takesNewest: false, at: Self.now)
+        }
+        try control.end(isForced: false, at: Self.now)
+        #expect(try control.status().awaited.isEmpty)
+        #expect(try fixture.store.withSession { try $0.rebuildProgress() } == nil)
+    }
+
     @Test("The end opens everything; people whose folder was not read count as strangers, if the operator insists")
     func end() throws {
         let fixture = try AdministrationFixture()

@@ -50,7 +50,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     /// those of the time after the backup have replaced the recorded ones.
     static let bookkeeping = [
         "schema_migrations", "schema_lease", "cloud_checks", "key_holders", "resumable_uploads", "change_signals",
-        "manifests", "manifest_scans",
+        "manifests", "manifest_scans", "manifest_members",
     ]
 
     /// All rows in the order of the primary key, so that two backups of the same rows are identical.

@@ -1,5 +1,5 @@
 import MariaDB
-import Store
+public import Store
 public import SyncProtocol
 
 /// The progress of a rebuild.
@@ -138,6 +138,24 @@ public struct RebuildReport: Report {
         }
         return lines + ["", "NOT TRUSTED: no known key has signed these; anybody could have written them"] + table.lines
             + ["NEXT       \(HostedApp.current.command) rebuild begin --trust-unsigned --group GROUP"]
+    }
+}
+
+extension RebuildProgress {
+    /// One line for the operator.
+    var text: String {
+        let states = groups.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+        return "since \(begunAt.iso8601): \(groups.isEmpty ? "no group back" : "groups \(states)"), "
+            + "\(missingGroups) missing, \(Quantity.of(unreadFolders, "folder")) to read"
+            + (openClaims > 0 ? ", \(openClaims) manifests not trusted" : "")
+            + (holdsEveryone ? "; nobody is served" : "")
+    }
+
+    /// The finding of `syncctl doctor`.
+    public var diagnosis: Diagnosis {
+        Diagnosis(
+            .rebuildOn, "the database is being rebuilt from manifests \(text)",
+            fix: "syncctl rebuild status; when nobody is expected any more, syncctl rebuild end")
     }
 }
 
