@@ -161,7 +161,8 @@ extension MoveOutcome {
 }
 
 extension BacklogReading {
-    fileprivate init(_ backlog: Backlog, isClosed: Bool, isReadOnly: Bool, rebuild: RebuildProgress?, at now: WireDate) {
+    fileprivate init(_ backlog: Backlog, isClosed: Bool, isReadOnly: Bool, rebuild: RebuildProgress?, at now: WireDate)
+    {
         let age: (WireDate?) -> Int = { $0.map { max(0, Int(now.secondsSince1970 - $0.secondsSince1970)) } ?? 0 }
         self.init(
             outbox: OutboxItem.Kind.allCases.map { ($0.rawValue, backlog.outbox[$0.rawValue] ?? 0) }, due: backlog.due,

@@ -200,6 +200,68 @@ extension PrivateStackTests {
             #expect(try served().count == 4)
         }
 
+        @Test("A restored backup is brought up to date from the manifests")
+        func restoredBackup() async throws {
+            let alice = try lost.signUpOwningUser(.google, name: "Alice", groupName: "Norway")
+            let dave = try lost.signUpInvitedUser(alice.invite(), provider: .dropbox, name: "Dave")
+            let tool = try OperatorTool(lost)
+            let folder = try ScratchFolder("rebuild-backup")
+            var version = try #require(try alice.index().masterVersion)
+            let (photo, old) = (TestFile("a photo").stored(at: .google), TestFile("an old one").stored(at: .google))
+            for file in [photo, old] {
+                try alice.publish(file, masterVersion: version)
+                version += 1
+            }
+            let backup = folder.url.appending(path: "backup.gz").path
+            try tool.json("backup", "make", backup)
+            // What the backup lacks: a version, a deletion, a file of an owner who had none, and a member.
+            let newer = photo.next("the same photo, in colour")
+            let daves = TestFile("Dave's").stored(at: .dropbox)
+            try alice.publish(newer, masterVersion: version)
+            try alice.deleteAndCommit(old, masterVersion: version + 1)
+            try dave.publish(daves, masterVersion: version + 2)
+            let erin = try lost.signUpInvitedUser(alice.invite(.read), name: "Erin")
+            version += 4
+            for owner in [alice, dave] { try await waitForManifest(of: owner, stating: version) }
+
+            try tool.json("maintenance", "on", "We are back soon.")
+            try await eventually("the server is closed") { try alice.checkCredentials().status == 503 }
+            let tables = try lost.askDatabase(
+                "SELECT CONCAT('`', table_name, '`') FROM information_schema.TABLES WHERE table_schema = DATABASE()")
+            let list = tables.split(separator: "\n").joined(separator: ", ")
+            _ = try lost.askDatabase("SET FOREIGN_KEY_CHECKS = 0; DROP TABLE \(list)")
+            try tool.json("backup", "restore", "--rows-only", backup)
+            let begun = try tool.run("rebuild", "begin", "--folder", alice.folder, "--hold")
+            #expect(begun.status == 0, "\(begun.output)")
+            try tool.json("maintenance", "off")
+
+            // With --hold, nobody sees the state of the backup.
+            try await eventually("the folders have been read", within: .seconds(60)) {
+                for person in [alice, dave, erin] {
+                    let reply = try person.checkCredentials()
+                    #expect(reply.status == 503, "\(reply)")
+                }
+                let visitors = try tool.json("rebuild", "status").visitors?.array ?? []
+                return visitors.count == 2 && visitors.allSatisfy { $0.state?.text == "read" }
+            }
+            let ended = try tool.run("rebuild", "end")
+            #expect(ended.status == 0, "\(ended.output)")
+            for person in [alice, dave, erin] { try await waitUntilServed(person) }
+            let index = try alice.index()
+            #expect(index.masterVersion == version && index.file(newer)?.fileVersion?.integer == 1)
+            #expect(index.file(old)?.deleted?.bool == true)
+            expectDownload(try erin.download(newer, masterVersion: version), of: newer)
+            expectDownload(try alice.download(daves, masterVersion: version), of: daves)
+            let group = try #require(index.group(alice.group))
+            #expect(group.permission?.text == "admin" && group.restoredMasterVersion?.integer != nil)
+            #expect(try erin.index().group(alice.group)?.permission?.text == "read")
+            let refused = try erin.upload(TestFile("hers").stored(at: .google), masterVersion: version)
+            #expect(refused.json?.code?.text == "permission_too_low")
+            let fsck = try tool.run("fsck")
+            #expect(fsck.status == 0, "\(fsck.output)")
+            withExtendedLifetime(folder) {}
+        }
+
         @Test("Without the old key, the operator accepts the manifests of one group that they have seen")
         func unsigned() async throws {
             let alice = try lost.signUpOwningUser(.dropbox, name: "Alice", groupName: "Norway")

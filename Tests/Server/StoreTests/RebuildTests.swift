@@ -61,7 +61,8 @@ struct RebuildTests {
                 over: present?.groupID, mark: RestoreMark(UUID().uuidString)!, at: noon)
             let users = try session.put(
                 back: members, storage: [:], in: groupID, otherGroups: { _ in [] },
-                newcomers: session.newcomers(since: Self.mode), identity: { people[$0.userID].map(Self.identity) ?? [] }, random: { UUID().uuidString }, at: noon)
+                newcomers: session.newcomers(since: Self.mode),
+                identity: { people[$0.userID].map(Self.identity) ?? [] }, random: { UUID().uuidString }, at: noon)
             for file in files {
                 try session.put(
                     back: file, of: users[file.owner.userID] ?? file.owner.userID, in: groupID,

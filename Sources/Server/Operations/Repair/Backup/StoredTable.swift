@@ -393,14 +393,3 @@ extension StoreSession {
         return counts
     }
 }
-
-extension StoreSession {
-    /// Drops all tables of this server. For scratch databases, after ``requireEmpty()`` has confirmed that they contain
-    /// no data.
-    public mutating func dropAllTables() throws(StoreError) {
-        for table in StoredTable.allCases.reversed() {
-            try executeScript("DROP TABLE IF EXISTS `\(table.rawValue)`")
-        }
-        for table in StoredTable.bookkeeping { try executeScript("DROP TABLE IF EXISTS `\(table)`") }
-    }
-}
