@@ -130,14 +130,14 @@ extension Exposition {
         addGauge(
             "syncd_rebuild", "Whether the database is being rebuilt from manifests.",
             [(labels: "", value: backlog.rebuild == nil ? 0 : 1)])
-        if let rebuild = backlog.rebuild {
-            addGauge(
-                "syncd_rebuild_groups", "Groups of the present rebuild, by state.",
-                rebuild.groups.map { (labels: "state=\"\($0.state)\"", value: Double($0.count)) })
-            addGauge(
-                "syncd_rebuild_unread_folders", "People whose folders the rebuild has not read.",
-                [(labels: "", value: Double(rebuild.unreadFolders))])
-        }
+        addGauge(
+            "syncd_rebuild_groups", "Groups of the present rebuild, by state.",
+            (backlog.rebuild?.groups ?? [("missing", 0)]).map {
+                (labels: "state=\"\($0.state)\"", value: Double($0.count))
+            })
+        addGauge(
+            "syncd_rebuild_unread_folders", "People whose folders the rebuild has not read.",
+            [(labels: "", value: Double(backlog.rebuild?.unreadFolders ?? 0))])
         addGauge(
             "syncd_outbox_items",
             "Work for the jobs role, by kind, including cleanup reserved for uploads in progress.",

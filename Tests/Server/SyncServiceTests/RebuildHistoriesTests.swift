@@ -81,7 +81,7 @@ private struct RebuildHistory {
     mutating func play() throws {
         for server in [lost, rebuilt] {
             let tables = RoleRights.tables.filter { !$0.hasPrefix("schema_") }
-            try server.execute(tables.map { "DELETE FROM \($0);" }.joined())
+            try server.execute("SET FOREIGN_KEY_CHECKS = 0;" + tables.map { "DELETE FROM \($0);" }.joined())
             for object in server.cloud.objects.keys { server.cloud.replace(object, by: nil) }
             server.cloud.behaviour = .init()
             server.services.maintenance?.refresh()

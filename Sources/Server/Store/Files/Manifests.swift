@@ -5,7 +5,7 @@ public import SyncProtocol
 public struct ManifestRecord: Equatable, Sendable {
     public var groupID: SharingGroupID
     public var owner: OwningUser
-    /// The group's version that it states.
+    /// The group's version that it states; −1 if it has to be written again although that version is current.
     public var masterVersion: MasterVersion
     /// Of its name.
     public var sequence: Int64
@@ -28,6 +28,9 @@ public struct ManifestRecord: Equatable, Sendable {
         self.sizeBytes = sizeBytes
         self.writtenAt = writtenAt
     }
+
+    /// Whether it has to be written again, because members have joined or left other groups.
+    public var isOutdated: Bool { masterVersion.rawValue < 0 }
 
     static let columns: ColumnList = [
         "sharing_group_id", "owning_user_id", "storage_type", "master_version", "sequence", "object_id",
