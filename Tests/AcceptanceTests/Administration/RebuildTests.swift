@@ -10,7 +10,9 @@ extension PrivateStackTests {
 
         init() throws {
             lost = try TestServer(
-                PrivateStack("lost", responders: 1, overrides: #"{"manifests": {"intervalSeconds": 1}}"#))
+                PrivateStack(
+                    "lost-\(UUID().uuidString.prefix(8))", responders: 1,
+                    overrides: #"{"manifests": {"intervalSeconds": 1}}"#))
         }
 
         /// A server with an empty database.
@@ -19,7 +21,7 @@ extension PrivateStackTests {
             let key = JSONValue(Array(try Data(contentsOf: URL(filePath: file))))?.sealing?.keyFile?.text
             return try TestServer(
                 PrivateStack(
-                    "rebuilt", responders: 1,
+                    "rebuilt-\(UUID().uuidString.prefix(8))", responders: 1,
                     overrides: """
                         {
                             "manifests": {"intervalSeconds": 1},
@@ -271,7 +273,7 @@ extension PrivateStackTests {
             // All secrets are lost as well.
             let server = try TestServer(
                 PrivateStack(
-                    "forgetful", responders: 1,
+                    "forgetful-\(UUID().uuidString.prefix(8))", responders: 1,
                     overrides: """
                         {"sandbox": {
                             "connectTo": "127.0.0.1:\(try lost.environment.value("SANDBOX_TLS_PORT"))",

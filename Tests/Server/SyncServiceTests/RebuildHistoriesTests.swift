@@ -22,12 +22,17 @@ struct RebuildHistoriesTests {
     func histories() throws {
         let lost = try TestServer(quotas: .unlimited, watchesMaintenance: true)
         let rebuilt = try TestServer(signInTimeToLive: .zero, quotas: .unlimited, watchesMaintenance: true)
+        var (groups, held) = (0, 0)
         for seed in 0..<Self.histories {
             var history = RebuildHistory(seed: seed, lost: lost, rebuilt: rebuilt)
             try history.play()
             // The following ones would only repeat the failure in other words.
             guard !history.hasFailed else { return }
+            groups += history.comparedGroups
+            held += history.heldLooks
         }
+        // They are not about nothing.
+        #expect(groups > Int(Self.histories) && held > Int(Self.histories))
     }
 }
 
@@ -59,6 +64,9 @@ private struct RebuildHistory {
     private var bytes: [String: [UInt8]] = [:]
     private var uploads = 0
     private(set) var hasFailed = false
+    /// The groups that were compared, and the looks at a server that held somebody who had come before.
+    private(set) var comparedGroups = 0
+    private(set) var heldLooks = 0
 
     init(seed: UInt64, lost: TestServer, rebuilt: TestServer) {
         self.seed = seed
@@ -235,6 +243,7 @@ private struct RebuildHistory {
             for person in people { look(as: person, stated) }
             try work(rebuilt)
         }
+        comparedGroups = Set(expected.values.flatMap(\.keys)).count
         let found = views(of: rebuilt)
         check(found == expected, "differs: \(Self.difference(found, expected))")
         try compareBytes(expected)
@@ -244,6 +253,7 @@ private struct RebuildHistory {
     private mutating func look(as person: Phone, _ stated: Views) {
         let reply = rebuilt.send(IndexRequest(), as: person)
         guard reply.status == 200 else {
+            heldLooks += 1
             return check(reply.status == 503 && reply.code == "restoring", "\(person.name) gets \(reply.json)")
         }
         let groups = reply.json["sharingGroups"] as? [[String: Any]] ?? []

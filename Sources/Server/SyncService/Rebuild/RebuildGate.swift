@@ -125,7 +125,8 @@ struct RebuildGate {
             }
             let newUser = try NewUser.obtained(
                 by: CredentialExchange(person, context),
-                folderName: try NewUser.folderName(folderName, for: person.presented.accountType), in: context)
+                folderName: try NewUser.folderName(folderName, for: person.presented.accountType),
+                acceptsUsedCode: true, in: context)
             try context.store.transaction { session in
                 let userID = try newUser.add(to: &session, in: context)
                 guard let user = try session.user(userID) else { throw StoreError.notFound }
@@ -149,9 +150,14 @@ struct RebuildGate {
     @discardableResult
     private func store(_ person: SignedInPerson, for user: UserRecord) throws -> Bool {
         let exchange = CredentialExchange(person, context)
-        return try context.services.storage.vault.update(user, context.logger) { kept in
-            try exchange.newCredentials(besides: kept)
-        }?.isChanged == true
+        do {
+            return try context.services.storage.vault.update(user, context.logger) { kept in
+                try exchange.newCredentials(besides: kept)
+            }?.isChanged == true
+        } catch AccountError.codeRejected {
+            // The lost server, or the time after the backup, has used it.
+            return false
+        }
     }
 
     // MARK: Members
@@ -167,7 +173,8 @@ struct RebuildGate {
         do {
             return try EarlierGrant.retryingOnceIfRevoked {
                 let newUser = try NewUser.obtained(
-                    by: CredentialExchange(person, context), folderName: folderName, in: context)
+                    by: CredentialExchange(person, context), folderName: folderName, acceptsUsedCode: true,
+                    in: context)
                 return try context.store.transaction { session in
                     let former = places.first { $0.isSigned && $0.formerUserID < mode.firstNewUser }?.formerUserID
                     let userID = try newUser.add(to: &session, preferring: former, in: context)

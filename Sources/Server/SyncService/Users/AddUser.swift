@@ -111,14 +111,18 @@ struct NewUser {
     var earlierGrant: EarlierGrant
 
     /// Obtains the credentials of the caller's account from the provider.
+    /// - Parameter acceptsUsedCode: whether a code that no longer works is ignored, because a lost server has used it; then
+    ///   the access token has to suffice until the next sign-in.
     /// - Throws: ``AccountError``, ``StoreError``.
     static func obtained(
-        by exchange: CredentialExchange, folderName: String?, in context: RequestContext
+        by exchange: CredentialExchange, folderName: String?, acceptsUsedCode: Bool = false, in context: RequestContext
     ) throws -> NewUser {
         let earlierGrant = try EarlierGrant.found(of: exchange.person, in: context)
         return NewUser(
             accountType: exchange.presented.accountType, profile: exchange.person.profile, folderName: folderName,
-            credentials: try exchange.firstCredentials(keeping: earlierGrant.credentials), earlierGrant: earlierGrant)
+            credentials: acceptsUsedCode && earlierGrant.credentials == nil
+                ? try exchange.replacement(isReplacement: true)
+                : try exchange.firstCredentials(keeping: earlierGrant.credentials), earlierGrant: earlierGrant)
     }
 
     /// The folder name to store for an account: required if the storage has folders that people name, otherwise
