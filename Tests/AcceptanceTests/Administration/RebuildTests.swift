@@ -86,7 +86,8 @@ extension PrivateStackTests {
             let members = Set(group.sharingGroupUsers?.array?.compactMap { $0.name?.text } ?? [])
             #expect(members == ["Alice", "Carol", "Dave"])
             #expect(try newAlice.checkCredentials().json?.userId?.integer == alice.userID)
-            expectDownload(try newAlice.onAnotherDevice().download(alices, masterVersion: version), of: alices)
+            let download = try newAlice.onAnotherDevice().download(alices, masterVersion: version, metadataVersion: 0)
+            expectDownload(download, of: alices, metadata: #"{"title":"one"}"#)
             expectDownload(try newAlice.download(carols, masterVersion: version), of: carols)
             let refused = try newAlice.upload(TestFile("later"), masterVersion: version)
             #expect(refused.status == 409 && refused.json?.code?.text == "permission_too_low")
@@ -107,7 +108,8 @@ extension PrivateStackTests {
             #expect(fsck.status == 0, "\(fsck.output)")
 
             // A stranger signs up as on any server.
-            let eve = try server.signUpOwningUser(.dropbox, name: "Eve")
+            let eve = try lost.newcomer(.dropbox, name: "Eve").movedTo(server)
+            try await eventually("the end is known") { try eve.signUp().status == 200 }
             #expect(try eve.groups().groups.count == 1)
         }
 
