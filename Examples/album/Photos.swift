@@ -213,7 +213,7 @@ struct Watch: AsyncParsableCommand {
         return discussions
     }
 
-    /// Writes a line at once, also into a pipe.
+    /// Writes a line without buffering, even to a pipe.
     private static func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 }
 

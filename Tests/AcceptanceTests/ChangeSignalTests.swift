@@ -137,7 +137,7 @@ struct ChangeSignalTests {
         expectError(try server.address.perform(alice.changesCall()), 401)
     }
 
-    @Test("The stream of a token that its provider withdraws ends with the next request that uses it [385]")
+    @Test("If a provider revokes a token, its stream ends with the next request that uses the token [385]")
     func withdrawnToken() async throws {
         let server = try TestServer.configuredDifferently()
         let alice = try server.signUpOwningUser()

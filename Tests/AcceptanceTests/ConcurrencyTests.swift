@@ -120,7 +120,7 @@ private struct Writer {
     mutating func commit(_ file: TestFile) throws {
         for _ in 0..<2_000 {
             let upload = try user.upload(file, masterVersion: masterVersion, group: group)
-            // A busy storage or too many simultaneous requests lead to a retryable error.
+            // A busy storage or too many simultaneous requests cause a retryable error.
             if upload.json?.retryable?.bool == true { continue }
             guard upload.status == 200 else { throw UnexpectedReply("UploadFile", upload) }
             if let current = upload.masterVersionUpdate {

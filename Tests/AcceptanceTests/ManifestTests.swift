@@ -96,7 +96,7 @@ extension PrivateStackTests {
             let folder = try tool.run("fsck", "--clouds", "--json", "--owner", "\(alice.userID)").output
             #expect(!folder.contains("objectForeign"), "\(folder)")
 
-            // Whoever leaves is in no later manifest; the previous one is kept.
+            // Later manifests do not contain a member who has left; the previous manifest is kept.
             #expect(try bob.removeAccount().status == 200)
             try await waitForManifest(of: alice, stating: version + 3)
             // An object that two processes wrote at the same time may stay until its lease expires.
@@ -106,13 +106,13 @@ extension PrivateStackTests {
             let members = try read(alice).report.groups?.array?.first?.members?.array?.compactMap(\.text)
             #expect(members?.contains("Bob") == false)
 
-            // With the group, the manifests go, and the files stay.
+            // When the group is removed, its manifests are deleted, and the files stay.
             #expect(try alice.removeGroup(masterVersion: version + 3).status == 200)
             try await eventually("no manifest is left", within: .seconds(60)) { try manifests(of: alice).isEmpty }
             #expect(try alice.stored(note).count == 1)
         }
 
-        @Test("An edited manifest is noticed, and so is an edited file")
+        @Test("An edited manifest and an edited file are detected")
         func edited() async throws {
             let alice = try server.signUpOwningUser(.dropbox)
             let file = TestFile("original").stored(at: .dropbox)
@@ -140,7 +140,7 @@ extension PrivateStackTests {
             #expect(checked.output.contains("manifestDamaged"), "\(checked.output)")
         }
 
-        @Test("While a storage denies access, nothing but the manifest waits")
+        @Test("While a storage denies access, only the manifest is delayed")
         func revoked() async throws {
             let alice = try server.signUpOwningUser(.google)
             try alice.publish(TestFile("one"), masterVersion: 0)

@@ -1,4 +1,5 @@
-// What Foundation has on Apple's platforms only. scripts/check-apple imports this module alongside Foundation.
+// The parts of Foundation that exist on Apple's platforms only. scripts/check-apple imports this module alongside
+// Foundation.
 @_exported public import Foundation
 @_exported public import FoundationNetworking
 

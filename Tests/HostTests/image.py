@@ -16,7 +16,7 @@ RELEASES = ("bookworm", "trixie")
 RELEASE = os.environ.get("HOST_SUITE") or RELEASES[0]
 BASE = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "eatmydata"]
 # The packages that an operator installs, and those that our packages need or recommend.
-WANTED = ["certbot", "curl", "fish", "gnupg", "logrotate", "mariadb-server", "nginx", "openssh-server", "openssl",
+WANTED = ["certbot", "curl", "fish", "gnupg", "libnginx-mod-nchan", "logrotate", "mariadb-server", "nginx", "openssh-server", "openssl",
           "python3-pil", "rclone", "zsh"]
 NEEDED = ["libfcgi0ldbl", "libcurl4", "libisal2", "libmariadb3"]
 DAYS_TO_KEEP = 7

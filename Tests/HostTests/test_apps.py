@@ -202,6 +202,38 @@ class AppTests(unittest.TestCase):
             self.assertRegex(line, rf'^\w+{{app="{APP}"[,}}]')
         self.assertEqual(monitoring.call("GET", f"/ready/{APP}").status, 200)
 
+    def test_signals(self) -> None:
+        """One app has signals about changes; without nginx's module it loses them, and both apps are still served."""
+        phone, group = self.phone(self.notes, self.account("Cleo")), new_uuid()
+        phone.ask("POST", "AddUser", sharingGroupUUID=group, cloudFolderName="Notes")
+        self.assertEqual(phone.request("GET", "Changes").status, 404)
+        refused = self.inside("syncctl", "--app", APP, "setup", "--changes", check=False)
+        self.assertNotEqual(refused.returncode, 0, refused.stdout)
+        self.assertIn("apt install libnginx-mod-nchan", refused.stdout)
+
+        self.inside("eatmydata", "apt-get", "install", "--yes", "libnginx-mod-nchan")
+        self.inside("syncctl", "--app", APP, "setup", "--changes")
+        wait_for("the app has signals", lambda: phone.request("GET", "Changes").status == 200, START_SECONDS)
+        known = phone.ask("GET", "Changes")["lastEventId"]
+        replies = []
+        waiting = threading.Thread(
+            target=lambda: replies.append(phone.request("GET", "Changes", headers={"Last-Event-ID": known})))
+        waiting.start()
+        phone.ask("POST", "DoneUploads", sharingGroupUUID=group, masterVersion=0)
+        waiting.join()
+        self.assertEqual(replies[0].status, 200)
+        other = self.phone(self.site, self.account("Dora"))
+        other.ask("POST", "AddUser", sharingGroupUUID=new_uuid(), cloudFolderName="Photos")
+        self.assertEqual(other.request("GET", "Changes").status, 404)
+        self.assertEqual(self.doctor("--app", APP), (0, set()))
+
+        told = self.inside("eatmydata", "apt-get", "remove", "--yes", "libnginx-mod-nchan").stdout
+        self.assertIn("nginx's module nchan was removed", told)
+        self.inside("systemctl", "restart", "nginx")
+        for someone in (phone, other):
+            self.assertEqual(someone.request("GET", "Index").status, 200)
+        self.assertEqual(phone.request("GET", "Changes").status, 404)
+
     def test_memory(self) -> None:
         """All processes of an additional, idle app together use at most 40 MiB."""
         for instance in NOTES:

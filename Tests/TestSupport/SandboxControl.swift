@@ -20,8 +20,7 @@ public struct SandboxControl: Sendable {
     /// Creates an account, whose storage is limited to `quotaBytes` if given.
     /// - Parameters:
     ///   - sendsIDToken: whether a Microsoft account's app is like those of SyncServerII, whose id token Microsoft
-    /// accepts
-    ///     as assertion; otherwise it sends an access token for the app's own API.
+    ///     accepts as an assertion; otherwise it sends an access token for the app's own API.
     ///   - oneDrive: `unprovisioned` or `unlicensed` for a Microsoft account without a OneDrive.
     public func createAccount(
         _ provider: SandboxProvider, name: String, quotaBytes: Int? = nil, tokenType: String? = nil,
@@ -43,7 +42,7 @@ public struct SandboxControl: Sendable {
         _ = try post("/accounts/\(account.id)/expire-access-token", ["which": tokens.rawValue])
     }
 
-    /// Revokes the app's rights, like the user in their account's settings.
+    /// Revokes the app's rights, as the user can in their account's settings.
     public func revoke(_ account: SandboxAccount, _ tokens: Tokens = .all) throws {
         _ = try post("/accounts/\(account.id)/revoke", ["which": tokens.rawValue])
     }
@@ -56,7 +55,7 @@ public struct SandboxControl: Sendable {
     /// Signs in on the device again, and returns the account with a new authorization code.
     ///
     /// - Parameter askingForConsent: whether the person is asked for consent again. Google issues a refresh token only
-    ///   for   the first code and for codes with a repeated consent.
+    ///   for the first code and for codes with a repeated consent.
     public func newAuthorizationCode(
         of account: SandboxAccount, askingForConsent: Bool = false
     ) throws -> SandboxAccount {
@@ -127,7 +126,7 @@ public struct SandboxControl: Sendable {
         return reply.body
     }
 
-    /// Changes or adds a file, like the user.
+    /// Changes or adds a file, as the user can.
     public func store(_ bytes: [UInt8], as name: String, in account: SandboxAccount, folder: String? = nil) throws {
         let reply = try address.perform(
             HTTPCall(
@@ -136,12 +135,12 @@ public struct SandboxControl: Sendable {
         guard (200..<300).contains(reply.status) else { throw UnexpectedReply("write \(name)", reply) }
     }
 
-    /// Renames or moves a file in the user's Nextcloud, like the user, to a path from their root.
+    /// Renames or moves a file on the user's Nextcloud server, as the user can, to a path from their root.
     public func move(_ name: String, to newPath: String, in account: SandboxAccount) throws {
         try move(name, ["path": newPath], in: account)
     }
 
-    /// Moves a file from the user's Google Drive to a shared drive, like the user.
+    /// Moves a file from the user's Google Drive to a shared drive, as the user can.
     public func move(_ name: String, toSharedDrive id: String, in account: SandboxAccount) throws {
         try move(name, ["sharedDrive": id], in: account)
     }
@@ -155,7 +154,7 @@ public struct SandboxControl: Sendable {
         guard (200..<300).contains(reply.status) else { throw UnexpectedReply("move \(name)", reply) }
     }
 
-    /// Deletes a file permanently or moves it into the bin, like the user.
+    /// Deletes a file permanently or moves it into the bin, as the user can.
     public func delete(_ name: String, in account: SandboxAccount, toTrash: Bool = false) throws {
         let reply = try address.perform(
             HTTPCall("DELETE", path(of: name, in: account, ["trash": toTrash ? "1" : nil])))

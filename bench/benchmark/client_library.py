@@ -1,4 +1,4 @@
-"""P21: the client library, as `syncdir`, beside `rclone copy`, which itself sends the same files to the emulated Drive.
+"""P21: the client library, as `syncdir`, compared with `rclone copy`, which sends the same files to the emulated Drive.
 
 The clock and the processor time are those of the client's process, including its start. syncdir also scans its
 directory, commits, and keeps a record; rclone checks whether the destination exists. Both find 16 or more transfers:

@@ -26,6 +26,9 @@ extension SyncServer {
         /// Whether this device also re-uploads the files of other people who have switched accounts. Off by default,
         /// since that uses this user's network for them.
         public var reuploadsForOthers = false
+        /// Which contents this device downloads of groups that are new to it, until the app calls
+        /// ``SyncServer/setDownloadPolicy(_:of:)``. A different value leaves groups that the device knows unchanged.
+        public var downloadPolicy = DownloadPolicy.automatic
         /// How conflicts are resolved.
         public var conflictResolver = ConflictResolver.delegate
         /// The folders of location bases, in addition to the system's own.
@@ -35,10 +38,10 @@ extension SyncServer {
         public var syncsPendingUploadsAtLaunch = true
         /// The delay of these uploads after launch, to allow for a sign-in without user interaction.
         public var launchGrace = Duration.seconds(2)
-        /// The maximum number of concurrent uploads, and of concurrent downloads, 1 to 32; other values are clamped.
-        /// Up to it, the library finds the number by measuring: more transfers hide the latency of a distant provider,
-        /// and fewer are sufficient where the line is the limit. The devices of a user share the 32 transfers that a
-        /// server permits. An executor supplied by the app has its own limit.
+        /// The maximum number of concurrent uploads, and of concurrent downloads, 1 to 32; other values are clamped. Up
+        /// to this maximum, the library finds the number by measuring: more transfers hide the latency of a distant
+        /// provider, and fewer are sufficient where the line is the limit. The devices of a user share the 32 transfers
+        /// that a server permits. An executor supplied by the app has its own limit.
         public var maximumTransfers = 24
         /// The networks that the library may use, on Apple's platforms. Without a permitted one, syncs fail with
         /// `networkError`, and changes wait. An executor supplied by the app has its own policy.

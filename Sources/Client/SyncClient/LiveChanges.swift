@@ -18,17 +18,17 @@ extension SyncServer {
     ///
     /// The app decides what to do with a change, usually
     /// ``sync(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)``; ``syncAutomatically(every:)`` does
-    /// that by itself. Between ``LiveChange/listening`` and ``LiveChange/interrupted``, asking for changes is not
-    /// necessary: if a signal is lost, the library notices when it next renews its connection, and reports
-    /// ``LiveChange/somethingChanged``. It renews the connection `trust` after the last signal, then each time after
-    /// twice as long, at most after 30 minutes. So an idle device sends two requests an hour.
+    /// that by itself. Between ``LiveChange/listening`` and ``LiveChange/interrupted``, polling is not necessary: if a
+    /// signal is lost, the library notices when it next renews its connection, and reports
+    /// ``LiveChange/somethingChanged``. It renews the connection `trust` after the last signal, then at intervals that
+    /// double, up to 30 minutes. So an idle device sends two requests an hour.
     ///
     /// The library connects again after a failure, and after 75 seconds without the server's heartbeat. While the instance
     /// is suspended, the device does not listen. Within 30 seconds after the credentials have changed, it connects with
     /// the new ones. See <doc:ChangesByOthers>.
     ///
     /// The stream ends if the server does not offer signals, if the user has signed out or must sign in again, if
-    /// ``Configuration/liveChanges`` is false, or with the library. Then ask from time to time.
+    /// ``Configuration/liveChanges`` is false, or with the library. Then poll.
     ///
     /// Each stream is a connection to the server: an app needs one. An app with push notifications needs none.
     /// - Parameter trust: The time from the last signal to the first renewal: at least one second, at most 30 minutes.
@@ -48,10 +48,10 @@ extension SyncServer {
 
     /// Syncs without further requests by the app, until the calling task is cancelled or the library is closed.
     ///
-    /// Syncs the groups that others have changed: at once, when the instance is resumed, when the server reports a change
-    /// (``liveChanges(renewedAfter:)``), and otherwise every `interval`. Also sends closed queues. A sync of a group
-    /// closes its queue first, as every sync does. While the server passes signals on, the library asks only if a sync
-    /// has failed, so an idle device sends two requests an hour. Errors are reported by ``errors``.
+    /// Syncs the groups that others have changed: at once, when the instance is resumed, when the server reports a
+    /// change (``liveChanges(renewedAfter:)``), and otherwise every `interval`. Also sends closed queues. A sync of a
+    /// group closes its queue first, as every sync does. While the server sends signals, the library polls only if a
+    /// sync has failed, so an idle device sends two requests an hour. Errors are reported by ``errors``.
     ///
     /// The device does not listen after ``registerPushNotificationToken(_:kind:environment:)``: then pushes report
     /// changes, and the app requests the syncs.
@@ -60,15 +60,15 @@ extension SyncServer {
     /// ```swift
     /// let syncing = Task { await client.syncAutomatically() }
     /// ```
-    /// - Parameter interval: The time between two questions without signals, at least one second.
+    /// - Parameter interval: The polling interval without signals, at least one second.
     public func syncAutomatically(every interval: Duration = .seconds(60)) async {
         await AutomaticSync(self, interval: max(interval, .seconds(1))).run()
     }
 }
 
-/// Requests syncs when the server reports changes, and from time to time.
+/// Requests syncs when the server reports changes, and at intervals.
 private struct AutomaticSync: Sendable {
-    /// How often to find out whether a server offers signals by now, or whether the user has signed in again.
+    /// How often to check whether the server now offers signals, or whether the user has signed in again.
     private static let nextAttempt: Duration = .seconds(3_600)
 
     private let client: SyncServer
@@ -92,7 +92,7 @@ private struct AutomaticSync: Sendable {
         }
     }
 
-    /// Asks every interval, unless the server passes signals on and the last sync was successful.
+    /// Polls every interval, unless the server sends signals and the last sync was successful.
     private func ask() async {
         while (try? await client.driver.environment.sleep(interval)) != nil {
             let isIncomplete = client.uploadsPending || client.sharingGroups.contains(where: \.syncNeeded)
@@ -131,7 +131,7 @@ private struct AutomaticSync: Sendable {
         }
     }
 
-    /// The groups to sync next; changes that come faster than they are synced become one sync.
+    /// The groups to sync next; changes that arrive during a sync are combined into one further sync.
     private final class Wishes: Sendable {
         private struct State {
             /// Nil for all groups.
@@ -141,12 +141,12 @@ private struct AutomaticSync: Sendable {
 
         private let state = Mutex(State())
         private let ring: AsyncStream<Void>.Continuation
-        /// Rings when there are wishes.
+        /// Has an element when there are groups to sync.
         let bell: AsyncStream<Void>
 
         init() { (bell, ring) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1)) }
 
-        /// Whether the server passes signals on.
+        /// Whether the server sends signals.
         var isListening: Bool { state.withLock { $0.isListening } }
 
         func note(_ change: LiveChange) {

@@ -3,15 +3,15 @@ import Synchronization
 
 /// Keeps a connection for signals about changes, and connects again when it ends.
 ///
-/// A signal can be lost between the server and the web server. So the listener renews its connection from time to time,
-/// naming the state that it knows: if that is the current one, nothing was missed
+/// A signal can be lost between the server and the web server. So the listener renews its connection at intervals, and
+/// sends the last state that it received: if that is the current state, no signal was lost
 /// (docs/adr/0119-a-renewed-stream-replaces-asking.md).
 struct LiveListener: Sendable {
     /// The longest time without a renewal.
     static let longestTrust: Duration = .seconds(1_800)
     /// The longest pause after failures, in seconds.
     private static let longestPause = 60.0
-    /// The longest pause that a server can ask for, in seconds.
+    /// The longest pause that a server can request, in seconds.
     private static let longestWanted = 600.0
     /// The range of the pause after the server has ended a stream: other devices connect again at the same time.
     private static let jitter = 0.0...2.0
@@ -19,17 +19,17 @@ struct LiveListener: Sendable {
     let connection: ServerConnection
     let credentials: any CredentialProvider
     let driver: SyncDriver
-    /// The time from the last signal to the first renewal; each further one comes after twice the time.
+    /// The time from the last signal to the first renewal; it doubles with each further renewal.
     let firstTrust: Duration
     let continuation: AsyncStream<LiveChange>.Continuation
 
-    /// What outlasts a connection.
+    /// The values that are kept from one connection to the next.
     private struct Progress {
-        /// The state to name.
+        /// The state to send.
         var known: String?
         /// The time to the next renewal.
         var trust: Duration
-        /// Whether the app was told that the server passes signals on.
+        /// Whether the app was notified that the server sends signals.
         var isListening = false
         /// The last version of each group that was signalled.
         var versions: [SharingGroupUUID: MasterVersion] = [:]

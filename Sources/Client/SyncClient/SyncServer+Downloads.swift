@@ -25,7 +25,7 @@ extension SyncServer {
     // MARK: Downloads on demand
 
     /// Sets which contents of a group this device downloads; kept until it is set again. The policy of a new group is
-    /// ``DownloadPolicy/automatic``.
+    /// ``Configuration/downloadPolicy``.
     ///
     /// With ``DownloadPolicy/onDemand``, syncs inform the app of new and changed files only by their attributes
     /// (``files(inSharingGroup:)``, ``fileChanges(inSharingGroup:)``), texts and deletions; contents that the app has

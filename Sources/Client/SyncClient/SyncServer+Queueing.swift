@@ -49,7 +49,7 @@ extension SyncServer {
     /// queued by itself, in this order.
     ///
     /// Copies are on disk before the first file is queued. If the call throws, they are removed, and temporary files
-    /// are back at their place.
+    /// are moved back to their original locations.
     /// - Throws: As ``uploadImmutable(localFile:withAttributes:)``, with the first file that cannot be queued in
     ///   ``SyncError/fileUUID``.
     public func upload(
@@ -216,7 +216,7 @@ public enum UploadContents: Sendable {
     /// Bytes in memory: ``SyncServer/uploadData(_:withAttributes:)``.
     case data(Data)
 
-    /// Whether the library has a file of its own for them.
+    /// Whether the library keeps its own file with the contents.
     var isOwned: Bool { if case .immutable = self { false } else { true } }
 }
 

@@ -6,7 +6,7 @@ extension CheckSum {
     /// Computes the checksum of a file, in chunks: memory use does not grow with the file.
     ///
     /// Each kind of storage has its own flavour (docs/protocol.md, section 7.4): ``CloudStorageType/checkSumFlavour``.
-    /// - Throws: Errors of reading the file; `CancellationError`.
+    /// - Throws: Errors from reading the file; `CancellationError`.
     public static func ofFile(at file: URL, flavour: Flavour) async throws -> CheckSum {
         written(try await flavour.digest.finished(reading: file), flavour)
     }
@@ -36,7 +36,7 @@ extension CheckSum.Flavour {
 
 extension SHA256Digits {
     /// Computes SHA-256 of a file, in chunks.
-    /// - Throws: Errors of reading the file; `CancellationError`.
+    /// - Throws: Errors from reading the file; `CancellationError`.
     public static func ofFile(at file: URL) async throws -> SHA256Digits {
         let digest = try await FileDigest(.sha256).finished(reading: file)
         let digits = digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
@@ -47,7 +47,7 @@ extension SHA256Digits {
 
 extension StorageHash {
     /// Computes OneDrive's own hash of a file, in chunks.
-    /// - Throws: Errors of reading the file; `CancellationError`.
+    /// - Throws: Errors from reading the file; `CancellationError`.
     static func ofFile(at file: URL) async throws -> StorageHash {
         let digest = try await QuickXorHash().finished(reading: file)
         guard let hash = StorageHash(queryText: Data(digest).base64EncodedString()) else {

@@ -94,7 +94,8 @@ struct MoveLoop: Sendable {
 }
 
 extension PushServices {
-    /// The configured push services; those whose key this process lacks are used by other processes.
+    /// The configured push services; if this process does not have the key of a service, other processes use that
+    /// service.
     /// - Parameter now: seconds since 1970.
     init(_ configuration: ServerConfiguration, now: @escaping @Sendable () -> Int64) {
         self.init()

@@ -94,9 +94,9 @@ struct Server {
         Bulkhead.Limits(calls: max(1, threads) * 8, waiting: max(1, threads))
     }
 
-    /// How threads wait for a provider that requests a pause. A thread of `api` does not wait; the server tells the
-    /// caller when to retry. A thread of `jobs` postpones the work. A bounded number of threads of `transfer` wait,
-    /// because a phone would have to send a large part again.
+    /// How threads wait for a provider that requests a pause. A thread of `api` does not wait; its reply says when to
+    /// retry. A thread of `jobs` postpones the work. A bounded number of threads of `transfer` wait, because a phone
+    /// would have to send a large part again.
     private static func backoff(
         of role: ServerRole, _ configuration: ServerConfiguration, pause: @escaping @Sendable (Duration) -> Void
     ) -> Backoff {

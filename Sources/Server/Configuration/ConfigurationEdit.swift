@@ -21,7 +21,7 @@ public struct ConfigurationEdit: Sendable {
         members = try Self.rootMembers(of: text)
     }
 
-    /// Whether the text has a setting of this name, or a section; also if its value is `null`.
+    /// Whether the text has a setting or a section of this name, even if its value is `null`.
     public func has(_ key: String) -> Bool { members.contains { $0.name == key } || find([key]) != nil }
 
     /// The value of a setting that is a text; `nil` if it is missing or not a text.

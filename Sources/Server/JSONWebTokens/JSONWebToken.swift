@@ -26,7 +26,7 @@ public enum JSONWebToken {
     /// Checks the signature of `token` and returns the bytes of its payload.
     ///
     /// The caller must check the claims (issuer, audience, times).
-    /// - Throws: ``JSONWebTokenError``; ``JSONWebTokenError/unknownKey`` also for a token that names no key.
+    /// - Throws: ``JSONWebTokenError``; ``JSONWebTokenError/unknownKey`` if the token names an unknown key, or none.
     public static func verifiedPayload(
         of token: String, with keys: JSONWebKeySet, algorithms: Set<Algorithm>
     ) throws(JSONWebTokenError) -> [UInt8] {

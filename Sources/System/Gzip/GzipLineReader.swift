@@ -10,7 +10,7 @@ public struct GzipLineReader: ~Copyable {
     public static let lineLimitBytes = 64 << 20
 
     private let file: gzFile?
-    /// Compressed bytes in memory, of which zlib has taken some.
+    /// Compressed bytes in memory; zlib has already read some of them.
     private var compressed: ArraySlice<UInt8> = []
     private let stream: UnsafeMutablePointer<z_stream>?
     private var hasEnded = false
@@ -105,7 +105,7 @@ public struct GzipLineReader: ~Copyable {
             compressed = compressed.dropFirst(taken)
             end = unsafe buffer.count - Int(stream.pointee.avail_out)
             hasEnded = result == Z_STREAM_END
-            // Without progress, the bytes end too early.
+            // If zlib makes no progress, the data are truncated.
             guard hasEnded || (result == Z_OK && (taken > 0 || end > 0)) else { throw .damaged }
         }
         return end > 0

@@ -4,7 +4,7 @@ import Testing
 
 extension PrivateStackTests {
     /// Two hosts of one server: each has its own nginx and responders; they share the second host's database, key and
-    /// clouds. Devices that lose their host continue at the other one, as with a host name that has two addresses.
+    /// clouds. Devices that lose their host continue with the other one, as with a host name that has two addresses.
     @Suite("The loss of one of two hosts")
     final class HostLossTests: Sendable {
         private static let stacks = Result { () throws -> (first: PrivateStack, second: PrivateStack) in
@@ -94,7 +94,7 @@ extension PrivateStackTests {
 
         // MARK: Signals about changes
 
-        @Test("Listeners learn of the other host's commits; those of a lost host continue at the other host [392]")
+        @Test("Listeners learn of the other host's commits; listeners of a lost host connect to the other host [392]")
         func signals() async throws {
             let alice = try first.signUpOwningUser()
             let bob = try alice.newMember(.write).movedTo(second)

@@ -231,8 +231,8 @@ struct DeliveryTests {
         let photo = try phone.upload(String(repeating: "p", count: 900), text: "photo", fileGroup: fileGroup)
         let icon = try phone.upload("icon", text: "icon", fileGroup: fileGroup)
         let other = try await phone.publish("other")
-        let tablet = try await phone.another()
-        try tablet.client.setDownloadPolicy(.onDemand, of: tablet.group)
+        let tablet = try await phone.another { $0.downloadPolicy = .onDemand }
+        #expect(tablet.client.sharingGroups.map(\.downloadPolicy) == [.onDemand])
 
         // The texts arrive alone.
         let texts = try await tablet.received()

@@ -130,7 +130,7 @@ struct QueueTests {
         #expect(try phone.leftovers() == [])
     }
 
-    @Test("Unreadable files are rejected immediately, and leave nothing", arguments: [true, false])
+    @Test("Unreadable files are rejected immediately, and leave nothing behind", arguments: [true, false])
     func unreadable(isCopy: Bool) async throws {
         let phone = try await Device.signedUp(server)
         let missing = LocalFileLocation(base: .documents, path: "missing")
@@ -143,7 +143,7 @@ struct QueueTests {
                     try phone.client.uploadImmutable(localFile: missing, withAttributes: attributes)
                 }
             } == .fileManagerError)
-        // The copy is made first, and removed with the rejection.
+        // The copy is created first, and removed with the rejection.
         var wrong = attributes
         wrong.mimeType = nil
         #expect(await refusal { try phone.client.uploadData(Data("x".utf8), withAttributes: wrong) } == .noMimeType)
@@ -279,7 +279,7 @@ struct QueueTests {
         #expect(try phone.row(file) == nil)
     }
 
-    @Test("The next sync sends a queue that was closed without a sync as a whole")
+    @Test("A queue that was closed without a sync is sent as a whole by the next sync")
     func closedWithoutSync() async throws {
         let phone = try await Device.signedUp(server)
         let file = try phone.upload("0")

@@ -10,7 +10,7 @@ struct LiveBench: Sendable {
     let credentials = LiveCredentials()
     let clock: LiveClock
 
-    /// - Parameter isPausing: Whether pauses last until the test ends them; otherwise those before a renewal last for ever,
+    /// - Parameter isPausing: Whether pauses last until the test ends them; otherwise those before a renewal never end,
     ///   and others have no length.
     init(isPausing: Bool = true, _ configure: (inout SyncServer.Configuration) -> Void = { _ in }) throws {
         let (executor, clock) = (LiveExecutor(), LiveClock(isPausing: isPausing))

@@ -15,7 +15,7 @@ struct LiveChangeTests {
 
     // MARK: Connections
 
-    @Test("The library names the state that the server has reported, and passes signals on once")
+    @Test("The library sends the last state that the server reported, and reports each signal once")
     func signals() async throws {
         let bench = try LiveBench()
         var changes = bench.client.liveChanges().makeAsyncIterator()
@@ -52,7 +52,7 @@ struct LiveChangeTests {
         withExtendedLifetime(changes) {}
     }
 
-    @Test("A server that names a new state each time is not asked without a pause")
+    @Test("If the server reports a new state each time, the library pauses between requests")
     func unstableState() async throws {
         let bench = try LiveBench(isPausing: false)
         let changes = bench.client.liveChanges()
@@ -101,7 +101,7 @@ struct LiveChangeTests {
         withExtendedLifetime(changes) {}
     }
 
-    @Test("Too many listeners of a user (403) are tried again later")
+    @Test("If a user has too many listeners (403), the library tries again later")
     func tooMany() async throws {
         let bench = try LiveBench(isPausing: false)
         let changes = bench.client.liveChanges()
@@ -145,7 +145,7 @@ struct LiveChangeTests {
         #expect(await connection.isCancelled)
     }
 
-    @Test("After a switch of accounts, the next heartbeat leads to a connection with the new credentials")
+    @Test("After a switch of accounts, the library connects with the new credentials at the next heartbeat")
     func switchedAccount() async throws {
         let bench = try LiveBench()
         var changes = bench.client.liveChanges().makeAsyncIterator()

@@ -107,7 +107,7 @@ struct SuspensionTests {
         #expect(inbox.entries().isEmpty)
     }
 
-    @Test("A suspended instance can be closed, and is not resumed then")
+    @Test("A suspended instance can be closed, and cannot be resumed afterwards")
     func closed() async throws {
         let bench = try Bench { Bench.index($0) }
         bench.client.suspend()

@@ -79,7 +79,7 @@ struct ManifestFolderTests {
         return found
     }
 
-    @Test("Files get the names that people know, and a repetition changes nothing")
+    @Test("Files get readable names, and a repeated export changes nothing")
     func names() throws {
         let photo = FileGroupUUID(UUID().uuidString)!
         let discussion = #"{"title":"Sunset: 1/2","messages":[]}"#
@@ -149,7 +149,7 @@ struct ManifestFolderTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: output.path) == ["_Trip"])
     }
 
-    @Test("The newest intact manifest counts; a forged one does not")
+    @Test("The newest intact manifest is used; a forged one is ignored")
     func forgery() throws {
         let kept = file("kept")
         try put(kept.cloudName, "kept".utf8)

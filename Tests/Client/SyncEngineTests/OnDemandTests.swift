@@ -5,7 +5,7 @@ import Testing
 @Suite("Downloads on demand")
 struct OnDemandTests {
     /// A member of a group whose files are downloaded on demand.
-    private static func listing(_ rows: [FileInfo], maximumTransfers: Int = 1) throws -> Driver {
+    static func listing(_ rows: [FileInfo], maximumTransfers: Int = 1) throws -> Driver {
         var driver = try Driver.member(maximumTransfers: maximumTransfers)
         try driver.engine.setDownloadPolicy(.onDemand, of: Driver.group)
         driver.perform([])
@@ -17,7 +17,7 @@ struct OnDemandTests {
     }
 
     /// A device that has a file that it requested.
-    private static func having(_ number: Int = 1) throws -> Driver {
+    static func having(_ number: Int = 1) throws -> Driver {
         var driver = try listing([Driver.row(number)])
         try driver.request(number)
         try driver.sync()
@@ -28,7 +28,7 @@ struct OnDemandTests {
         return driver
     }
 
-    private static func entry(_ number: Int, _ driver: Driver) -> DirectoryEntry? {
+    static func entry(_ number: Int, _ driver: Driver) -> DirectoryEntry? {
         driver.engine.state.directory[Driver.file(number)]
     }
 
@@ -201,6 +201,70 @@ struct OnDemandTests {
         #expect(driver.errors.isEmpty)
     }
 
+    @Test(
+        "A conflict is resolved once: an app that keeps its changes has the contents that the conflict showed",
+        arguments: [DownloadPolicy.automatic, .onDemand], [UploadItem.Kind.file, .appMetaData, .deletion])
+    func conflictsOnce(policy: DownloadPolicy, kind: UploadItem.Kind) throws {
+        var driver = try Self.listing([Driver.row(1)])
+        switch kind {
+        case .file: try driver.upload(Driver.attributes(1))
+        case .deletion: try driver.delete(1)
+        default: try driver.uploadText(Driver.attributes(1, text: "mine"))
+        }
+        if policy == .onDemand { try driver.request(1) }
+        try driver.engine.setDownloadPolicy(policy, of: Driver.group)
+        driver.perform([])
+
+        try driver.sync()
+        driver.replyIndex()
+        driver.replyFile()
+        driver.answer(.rejectContentDownload(.keepAll))
+        driver.finish()
+
+        #expect(driver.contentConflicts.count == 1 && driver.fileDownloads.count == 1 && !driver.engine.isSyncing)
+        #expect(driver.fileUploads.count + driver.uploadDeletions.count == (kind == .appMetaData ? 0 : 1))
+        #expect(Self.entry(1, driver).map { $0.isIndexOnly || $0.forceDownload } == false)
+    }
+
+    @Test("A conflict about a listed file whose changes are all dropped leaves the file listed")
+    func conflictDropsAll() throws {
+        var driver = try Self.listing([Driver.row(1)])
+        try driver.delete(1)
+        driver.rows = [Driver.row(1, version: 1)]
+        driver.masterVersion = driver.masterVersion.next
+
+        try driver.sync()
+        driver.replyIndex()
+        driver.replyFile()
+        driver.answer(.rejectContentDownload(.removeAll))
+        driver.finish()
+
+        #expect(Self.entry(1, driver)?.isIndexOnly == true && driver.fileDownloads.count == 1)
+    }
+
+    @Test("A deleted file that others restore while the policy changes is listed, not downloaded")
+    func restoredByOthers() throws {
+        var driver = try Driver.member()
+        try driver.download(1)
+        try driver.delete(1)
+        try driver.sync()
+        driver.finish()
+        driver.rows = [Driver.row(1, version: 1)]
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.failed(.unreachable))
+        try driver.engine.setDownloadPolicy(.onDemand, of: Driver.group)
+        driver.perform([])
+        let downloads = driver.fileDownloads.count
+
+        try driver.sync()
+        driver.finish()
+
+        #expect(driver.fileDownloads.count == downloads)
+        #expect(Self.entry(1, driver)?.isIndexOnly == true && Self.entry(1, driver)?.fileVersion == FileVersion(1))
+    }
+
     @Test("A requested file that is out of reach is delivered when it is within reach again")
     func gone() throws {
         var driver = try Self.listing([Driver.row(1)])
@@ -234,117 +298,6 @@ struct OnDemandTests {
         #expect(driver.fileDownloads.isEmpty && !driver.engine.isSyncing)
     }
 
-    // MARK: Eviction
-
-    @Test("An evicted file is not downloaded again until it is requested; its deletion arrives")
-    func evicted() throws {
-        var driver = try Self.having(1)
-        driver.perform(try driver.engine.evict(Driver.file(1)))
-        driver.relaunch()
-        #expect(try driver.engine.attributes(of: Driver.file(1)).isIndexOnly)
-        #expect(
-            driver.engine.localConsistencyCheck(clientFiles: [Driver.file(1)])?.clientHasEvicted == [Driver.file(1)])
-        driver.rows = [Driver.row(1, version: 1)]
-        driver.masterVersion = driver.masterVersion.next
-        try driver.sync()
-        driver.replyIndex()
-        #expect(driver.fileDownloads.count == 1 && !driver.engine.isSyncing)
-        #expect(Self.entry(1, driver)?.fileVersion == FileVersion(1))
-
-        try driver.request(1)
-        try driver.sync()
-        driver.replyIndex()
-        driver.replyFile()
-        driver.takeDelivery()
-        driver.replyIndex()
-
-        #expect(driver.deliveries.last?.first?.fileVersion == FileVersion(1))
-        #expect(Self.entry(1, driver)?.isIndexOnly == false)
-    }
-
-    @Test("Contents that the server does not have, or that are about to change, are never evicted")
-    func notEvictable() throws {
-        func evict(_ driver: Driver) -> SyncError.Code? {
-            var driver = driver
-            #expect(driver.engine.evict(of: nil, keeping: 0).files.isEmpty)
-            return refusal { _ = try driver.engine.evict(Driver.file(1)) }
-        }
-        let having = try Self.having(1)
-        var new = having
-        try new.upload(Driver.attributes(2), size: 5)
-        #expect(refusal { _ = try new.engine.evict(Driver.file(2)) } == .contentsNotEvictable)
-        var changed = having
-        try changed.upload(Driver.attributes(1), size: 5)
-        #expect(evict(changed) == .contentsNotEvictable)
-        var texted = having
-        try texted.uploadText(Driver.attributes(1, text: "t"))
-        #expect(evict(texted) == .contentsNotEvictable)
-        var requested = having
-        try requested.request(1)
-        #expect(evict(requested) == .contentsNotEvictable)
-        var automatic = having
-        try automatic.engine.setDownloadPolicy(.automatic, of: Driver.group)
-        #expect(evict(automatic) == .contentsNotEvictable)
-        var replaced = having
-        replaced.rows = [Driver.row(1, version: 1)]
-        replaced.masterVersion = replaced.masterVersion.next
-        try replaced.sync()
-        replaced.replyIndex()
-        #expect(evict(replaced) == .contentsNotEvictable)
-        var awaited = having
-        awaited.rows = [Driver.row(1, owner: Driver.otherUser, awaits: true)]
-        awaited.masterVersion = awaited.masterVersion.next
-        try awaited.sync()
-        awaited.replyIndex()
-        #expect(evict(awaited) == .contentsNotEvictable)
-        var deleted = having
-        try deleted.delete(1)
-        #expect(evict(deleted) == .contentsNotEvictable)
-        var taken = try Self.listing([Driver.row(1)])
-        try taken.request(1)
-        try taken.sync()
-        taken.replyIndex()
-        #expect(evict(taken) == nil)
-        taken.replyFile()
-        #expect(taken.asked != nil)
-        #expect(evict(taken) == .contentsNotEvictable)
-        var listed = try Self.listing([Driver.row(1)])
-        #expect(evict(listed) == nil)
-        try listed.upload(Driver.attributes(1), size: 5)
-        #expect(evict(listed) == .contentsNotEvictable)
-    }
-
-    @Test("The least recently used contents are evicted until the rest fits into the budget")
-    func budget() throws {
-        var driver = try Self.listing((1...3).map { Driver.row($0) })
-        for number in 1...3 { try driver.request(number) }
-        try driver.sync()
-        driver.replyIndex()
-        for number in 1...3 {
-            driver.replyFile("down\(number)")
-            driver.takeDelivery(bytes: 100)
-        }
-        driver.replyIndex()
-        try driver.upload(Driver.attributes(4), size: 50)
-        try driver.sync()
-        driver.finish()
-        let later = WireDate(secondsSince1970: Driver.now.secondsSince1970 + 60)
-        try driver.engine.noteUse(of: Driver.file(1), bytes: nil, at: later)
-        try driver.engine.noteUse(of: Driver.file(2), bytes: 120, at: later)
-        driver.perform([])
-        driver.relaunch()
-
-        // 100, 120, 100 and 50 bytes; the third and the fourth file were used first.
-        var all = driver
-        #expect(all.engine.evict(of: nil, keeping: 370).files.isEmpty)
-        #expect(all.engine.evict(of: Driver.otherGroup, keeping: 0).files.isEmpty)
-        #expect(all.engine.evict(of: Driver.group, keeping: 250).files == [3, 4].map { Driver.file($0) })
-        #expect(all.engine.evict(of: Driver.group, keeping: 250).files.isEmpty)
-        #expect(driver.engine.evict(of: nil, keeping: 0).files == [3, 4, 1, 2].map { Driver.file($0) })
-        driver.perform([])
-        #expect(driver.engine.state.directory.all.allSatisfy { $0.isIndexOnly && $0.contentBytes == nil })
-    }
-
     @Test("A membership that is renewed keeps the policy")
     func rejoined() throws {
         var driver = try Self.listing([Driver.row(1)])
@@ -367,7 +320,7 @@ struct OnDemandTests {
 }
 
 extension Driver {
-    fileprivate mutating func request(_ number: Int, _ priority: DownloadPriority = .normal) throws {
+    mutating func request(_ number: Int, _ priority: DownloadPriority = .normal) throws {
         try engine.requestDownload(of: Driver.file(number), priority: priority)
         perform([])
     }

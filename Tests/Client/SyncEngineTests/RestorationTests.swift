@@ -293,4 +293,83 @@ struct RestorationTests {
         #expect(driver.fileUploads.map(\.source.path) == ["mine"] && driver.deliveries.count == 2)
         #expect(driver.fileUploads.map(\.fileVersion) == [FileVersion(2)] && !driver.engine.uploadsPending)
     }
+
+    @Test("A file that the app lacked at one restoration, and received since, is supplied at the next one")
+    func suppliedLater() throws {
+        var driver = try restored()
+        try driver.sync()
+        driver.replyIndex()
+        driver.supply(Driver.contents("one"))
+        driver.supply(.notAvailable)
+        driver.finish()
+        driver.rows = [Driver.row(1, version: 2), Driver.row(2)]
+        driver.masterVersion = MasterVersion(9)
+        try driver.sync()
+        driver.replyIndex()
+        driver.takeAll()
+        driver.replyIndex()
+        let requests = driver.contentRequests.count
+
+        driver.rows = [Driver.row(1, version: 2)]
+        driver.masterVersion = MasterVersion(6)
+        driver.restored = (RestoreMark("second")!, MasterVersion(6))
+        try driver.sync()
+        driver.replyIndex()
+
+        #expect(driver.contentRequests.dropFirst(requests).map(\.file) == [Driver.file(2)])
+    }
+
+    // MARK: Downloads on demand
+
+    @Test("A file that neither a restored server nor the app has is listed when the server has it again")
+    func lostByAll() throws {
+        var driver = try OnDemandTests.having()
+        driver.rows = []
+        driver.restored = (RestoreMark("first")!, .initial)
+        driver.masterVersion = .initial
+        try driver.sync()
+        driver.replyIndex()
+        driver.supply(.notAvailable)
+        driver.finish()
+        #expect(driver.errors == [.serverRestored])
+        let downloads = driver.fileDownloads.count
+
+        driver.rows = [Driver.row(1)]
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.finish()
+
+        #expect(driver.fileDownloads.count == downloads)
+        let entry = OnDemandTests.entry(1, driver)
+        #expect(entry?.isIndexOnly == true && entry?.fileVersion == .first)
+    }
+
+    @Test("A deletion that is queued after a restoration hides no version that others have made since")
+    func deletedAfterRestoration() throws {
+        var driver = try OnDemandTests.listing([Driver.row(1, version: 1), Driver.row(2)])
+        try driver.request(2)
+        try driver.sync()
+        driver.replyIndex()
+        driver.takeAll()
+        driver.replyIndex()
+        // The restored server has lost file 2. The sync ends before it compares the index.
+        driver.rows = [Driver.row(1)]
+        driver.restored = (RestoreMark("first")!, .initial)
+        driver.masterVersion = .initial
+        try driver.sync()
+        driver.replyIndex()
+        driver.relaunch()
+        try driver.delete(1)
+        driver.rows = [Driver.row(1, version: 1)]
+        driver.masterVersion = driver.masterVersion.next
+
+        try driver.sync()
+        driver.replyIndex()
+        driver.supply(.notAvailable)
+        driver.replyIndex()
+        driver.replyFile("theirs")
+
+        #expect(driver.contentConflicts.map(\.attributes.fileUUID) == [Driver.file(1)])
+        #expect(driver.uploadDeletions.isEmpty)
+    }
 }

@@ -61,7 +61,7 @@ struct TransferPaceTests {
         }
     }
 
-    @Test("With a distant provider, small files soon move in large numbers")
+    @Test("With a distant provider, many small files are soon transferred at a time")
     func latency() {
         var (world, pace) = (World(latency: 0.2), TransferPace(maximum: 24))
         #expect(pace.allowed == TransferPace.initial)
@@ -70,7 +70,7 @@ struct TransferPaceTests {
         #expect(seconds < 5, "16 at a time would take 3.75 s")
     }
 
-    @Test("On a slow line, a few large files move at a time, at the speed of the line")
+    @Test("On a slow line, a few large files are transferred at a time, at the speed of the line")
     func bandwidth() {
         var (world, pace) = (World(latency: 0.2, bytesPerSecond: 2_500_000), TransferPace(maximum: 24))
         let seconds = world.move(300, of: 2_000_000, &pace)
@@ -78,14 +78,14 @@ struct TransferPaceTests {
         #expect(seconds < 240 / 0.9, "the line needs 240 s")
     }
 
-    @Test("Where a processor is the limit, small files do not move in large numbers")
+    @Test("Where a processor is the limit, only a few small files are transferred at a time")
     func processor() {
         var (world, pace) = (World(latency: 0, bytesPerSecond: 100_000), TransferPace(maximum: 24))
         _ = world.move(1_000, of: 1_000, &pace)
         #expect(pace.allowed <= 6)
     }
 
-    @Test("After small files, few large ones move at a time")
+    @Test("After small files, few large files are transferred at a time")
     func sizes() {
         var (world, pace) = (World(latency: 0.2, bytesPerSecond: 2_500_000), TransferPace(maximum: 24))
         _ = world.move(500, of: 1_000, &pace)

@@ -211,7 +211,7 @@ struct AlbumTests {
         func shows(_ line: String) async throws {
             var shown = ""
             do {
-                // A failed sync is repeated after a minute; a lost signal is noticed as late.
+                // A failed sync is repeated after a minute; it also takes a minute until a lost signal is noticed.
                 try await eventually("the watch shows \(line)", within: .seconds(300)) {
                     shown = try String(contentsOf: log, encoding: .utf8)
                     return shown.split(separator: "\n").contains { $0 == line }

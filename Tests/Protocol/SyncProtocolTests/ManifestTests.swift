@@ -4,10 +4,10 @@ import OpenSSLCrypto
 import SyncProtocol
 import Testing
 
-/// What a manifest states must arrive unchanged, and nothing else may be taken for a manifest.
+/// The contents of a manifest must round-trip unchanged, and no other text may be accepted as a manifest.
 @Suite("Group manifests")
 struct ManifestTests {
-    /// Everything that a manifest states.
+    /// Everything that a manifest contains.
     private struct Contents: Equatable {
         var header: ManifestHeader
         var members: [ManifestMember] = []
@@ -152,7 +152,7 @@ struct ManifestTests {
         return contents
     }
 
-    @Test("What is written is read", arguments: [0, 1, 7, 4_096, 4_097, 9_000])
+    @Test("Written manifests round-trip unchanged", arguments: [0, 1, 7, 4_096, 4_097, 9_000])
     func roundTrip(count: Int) throws {
         let written = contents(peculiarFiles(count, seed: UInt64(count)))
         let read = try Contents(written.text(key), key: key.publicKey)
@@ -193,7 +193,7 @@ struct ManifestTests {
         #expect(try Contents(text, key: key.publicKey) == written)
     }
 
-    @Test("A manifest that is cut short is recognised, wherever it ends")
+    @Test("A truncated manifest is detected, wherever it ends")
     func truncation() throws {
         let text = try contents(peculiarFiles(20, seed: 2)).text(key)
         let ends = stride(from: 0, to: text.count - 1, by: 37).map { text.prefix($0) }
@@ -205,7 +205,7 @@ struct ManifestTests {
         }
     }
 
-    @Test("Any edit is recognised")
+    @Test("Any edit is detected")
     func edits() throws {
         let text = try contents(peculiarFiles(20, seed: 3)).text(key)
         for position in stride(from: 0, to: text.count, by: 11) {
@@ -227,7 +227,7 @@ struct ManifestTests {
     }
 
     @Test(
-        "What is no manifest of this format is named",
+        "Text that is not a manifest of this format is rejected with the reason",
         arguments: [
             ("", ManifestError.notAManifest), ("{\"member\":{}}", .notAManifest), ("x", .notAManifest),
             ("{\"manifest\":{\"format\":2}}", .newerFormat(2)), ("{\"manifest\":{\"format\":1}}", .damaged(line: 1)),
@@ -237,7 +237,7 @@ struct ManifestTests {
         #expect(throws: expected) { try Contents(Array((line + "\n").utf8), key: key.publicKey) }
     }
 
-    @Test("Hostile blocks are damaged, and nothing else happens")
+    @Test("Hostile blocks are reported as damaged, without other effects")
     func hostileBlocks() throws {
         let blocks = [
             #""count":0"#, #""count":99999999999"#, #""count":1"#,
@@ -268,7 +268,7 @@ struct ManifestTests {
         #expect(throws: Never.self) { try reader.read(Array("{\"files\":{\(good + owner)}}".utf8)) }
     }
 
-    @Test("10,000 files of an album take at most 400 kB, and effort grows with their number only")
+    @Test("10,000 files of an album take at most 400 kB, and processor time grows only with their number")
     func size() throws {
         var random = SeededGenerator(seed: 4)
         let files = album(40_000, &random)

@@ -107,7 +107,7 @@ struct PhoneTests {
         "A phone waits for a change from the state that the server names",
         arguments: [
             (404, "{}", "syncctl setup --changes"), (408, "{}", "Nobody has changed anything"),
-            (200, #"{"masterVersion": 8}"#, "has the master version 8 now"), (200, "{}", "Something has changed."),
+            (200, #"{"masterVersion": 8}"#, "now has master version 8"), (200, "{}", "Something has changed."),
         ])
     func wait(status: Int, body: String, sentence: String) throws {
         let server = ScriptedServer(

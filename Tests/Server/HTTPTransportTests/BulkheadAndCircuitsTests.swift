@@ -237,7 +237,7 @@ struct BulkheadAndCircuitsTests {
         #expect(refusal(gate.guarding(full.transport), Self.google) == nil)
     }
 
-    @Test("A timeout of a call with less than two seconds is not a failure of the host")
+    @Test("The timeout of a call that had less than two seconds is not a failure of the host")
     func shortTimeouts() {
         for (seconds, opens) in [(1.9, false), (2, true)] {
             let gate = gate(calls: 1, waiting: 0)
@@ -324,7 +324,7 @@ struct BulkheadAndCircuitsTests {
 
     // MARK: Servers named by users
 
-    @Test("All servers without known users share a few slots, apart from those of other servers, without waiting")
+    @Test("All servers without known users share a few slots, separate from those of other servers, without waiting")
     func unprovedServers() {
         let gate = gate(calls: 8, waiting: 4)
         let before = clock.now

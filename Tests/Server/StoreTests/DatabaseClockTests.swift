@@ -63,7 +63,7 @@ struct DatabaseClockTests {
         #expect(clock.now.secondsSince1970 == 50)
     }
 
-    @Test("The later of two concurrent readings counts, regardless of the thread that stores its own first")
+    @Test("The later of two concurrent readings counts, regardless of which thread stores its result first")
     func overtaken() throws {
         let host = Host(wall: .zero)
         let clock = host.clock

@@ -238,7 +238,7 @@ struct ManifestWorkTests {
         #expect(try server.count("SELECT COUNT(*) FROM outbox") == 0)
     }
 
-    @Test("Whoever leaves disappears from the next manifest")
+    @Test("The next manifest does not contain a member who has left")
     func memberLeaves() throws {
         let bob = try server.join(alice, as: "bob")
         publish(from: 1)
@@ -249,7 +249,7 @@ struct ManifestWorkTests {
         #expect(try manifests().last?.members.count == 1)
     }
 
-    @Test("Deleted files are stated as deleted, and an owner without files has no manifest")
+    @Test("Deleted files are marked as deleted, and an owner without files has no manifest")
     func noFiles() throws {
         let (first, second) = (someFile(), someFile())
         publish(first, from: 0)
@@ -274,7 +274,7 @@ struct ManifestWorkTests {
         #expect(try server.count("SELECT COUNT(*) FROM manifests") == 0)
     }
 
-    @Test("With a group or its owner, the manifests go", arguments: [false, true])
+    @Test("Removing a group or its owner deletes the manifests", arguments: [false, true])
     func groupEnds(byRemovingUser: Bool) throws {
         publish(from: 0)
         try work()

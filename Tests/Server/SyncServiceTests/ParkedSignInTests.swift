@@ -44,7 +44,7 @@ struct ParkedSignInTests {
         return (first, others)
     }
 
-    @Test("Parked requests continue once an answer arrives, for which the provider was asked once")
+    @Test("Parked requests continue once the answer to a single query to the provider arrives")
     func accepted() async throws {
         let server = try TestServer(signInsWaiting: 0)
         let token = "good newcomer"
@@ -76,7 +76,7 @@ struct ParkedSignInTests {
         #expect(others.allSatisfy { $0.headers.contains { $0.name == "syncd-refusal-status" && $0.value == "401" } })
     }
 
-    @Test("Further requests beyond a limit, and requests that cannot be continued, ask by themselves")
+    @Test("Further requests beyond a limit, and requests that cannot be continued, ask the provider themselves")
     func bound() throws {
         let cache = SignInCache(timeToLive: .seconds(60), maximumWaiting: 0, pause: { _ in })
         let presented = PresentedCredentials(accountType: .google, accessToken: "new")
@@ -105,7 +105,7 @@ struct ParkedSignInTests {
         #expect(asked == 1 + 44 + 1)
     }
 
-    @Test("No request is parked at a call that no request started, because its thread continues no requests")
+    @Test("No request waits for a call that no request started, because the call's thread continues no requests")
     func background() throws {
         let cache = SignInCache(timeToLive: .seconds(60), maximumWaiting: 0, pause: { _ in })
         let presented = PresentedCredentials(accountType: .google, accessToken: "new")

@@ -26,7 +26,7 @@ extension TokenRenewalTests {
         #expect(try tokens.current().text == "access 2")
     }
 
-    @Test("Eight threads of one request refresh once, and wait without looking at the store again and again")
+    @Test("Eight threads of one request refresh once, and wait without polling the store")
     func threads() async throws {
         let (asking, pausing) = (WaitingThreads(), WaitingThreads())
         let tokens = tokens { _ in pausing.add(0) }
@@ -46,7 +46,7 @@ extension TokenRenewalTests {
         #expect(pausing.count == 0)
     }
 
-    @Test("A token refreshed by one thread serves the others without a query, but no later use")
+    @Test("A token refreshed by one thread serves the others without a query, but is not used later")
     func sharing() throws {
         let tokens = tokens()
         #expect(try tokens.renewed(insteadOf: "access 0", by: .after(.seconds(20))).text == "access 1")
@@ -58,7 +58,7 @@ extension TokenRenewalTests {
         #expect(provider.calls == 1)
     }
 
-    @Test("If the refresh of one thread fails, a thread that waited for it asks itself")
+    @Test("If the refresh of one thread fails, a thread that waited for it sends its own")
     func failureOfAnotherThread() async throws {
         let tokens = tokens()
         provider.failNext(with: .unavailable(detail: "down"))

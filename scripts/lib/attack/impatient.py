@@ -71,7 +71,7 @@ def _insist(server: tuple[str, int], callers: list[tuple[str, Callable[[], dict[
     for thread in threads:
         thread.start()
     over.wait()
-    # Callers that still wait for a reply are not waited for.
+    # Do not wait for callers that are still waiting for a reply.
     time.sleep(0.2)
     with lock:
         results.put(dict(counts))
@@ -79,8 +79,8 @@ def _insist(server: tuple[str, int], callers: list[tuple[str, Callable[[], dict[
 
 @contextlib.contextmanager
 def insisting(stage: Stage, callers: list[tuple[str, Callable[[], dict[str, str]]]]) -> Iterator[Answers]:
-    """Callers with their addresses, and the headers of each of their requests, for the duration of the block; their
-    replies are known at its end."""
+    """Runs callers, given with their addresses and the headers of each of their requests, for the duration of the
+    block; their replies are known at its end."""
     context = multiprocessing.get_context("fork")
     over, results = context.Event(), context.Queue()
     process = context.Process(target=_insist, args=(stage.address, callers, over, results), daemon=True)

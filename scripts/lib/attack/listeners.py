@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import random
 import secrets
 import socket
 import threading
@@ -13,7 +14,9 @@ from demonstration.phone import new_uuid
 from .figure import Figure
 from .stage import Stage, slowest_hundredth
 
-ADDRESSES = 40
+ADDRESSES = [f"127.0.70.{number}" for number in range(1, 41)]
+# So many that each sends few requests: what nginx limits for an address does not help.
+INVENTORS_ADDRESSES = [f"127.0.{71 + number // 200}.{1 + number % 200}" for number in range(1_000)]
 INVENTORS = 50
 PATIENCE_SECONDS = 60.0
 STATUS = b"HTTP/1.1 "
@@ -36,22 +39,22 @@ def attack(stage: Stage) -> Iterator[Figure]:
     over, tried, refused = context.Event(), context.Value("i", 0), context.Value("i", 0)
     headers = listener.headers() | {"Last-Event-ID": known}
 
+    # At an even rate during the attack: without pauses, the inventors would use up the processors of this machine,
+    # which also emulates the provider that is asked about each token.
     def invent() -> None:
-        while not over.is_set():
-            reply = subscribe(stage, tried.value, {
+        while not over.wait(INVENTORS * seconds / invented):
+            reply = subscribe(stage, random.choice(INVENTORS_ADDRESSES), {
                 "X-token-type": "GoogleToken", "access_token": secrets.token_hex(16), "SyncServer-Device-UUID": new_uuid()})
             with tried.get_lock():
                 tried.value += 1
                 refused.value += not reply.startswith(STATUS + b"200")
 
     def connect_again() -> None:
-        number = 0
         while not over.is_set():
-            number += 1
-            subscribe(stage, number, headers)
+            subscribe(stage, random.choice(ADDRESSES), headers)
 
     def commit() -> None:
-        sockets = [begin(stage, number, headers, receive_buffer=2_048) for number in range(deaf)]
+        sockets = [begin(stage, ADDRESSES[number % len(ADDRESSES)], headers, receive_buffer=2_048) for number in range(deaf)]
         version = 0
         while not over.is_set():
             listener.phone.ask("POST", "DoneUploads", sharingGroupUUID=listener.group, masterVersion=version)
@@ -66,10 +69,10 @@ def attack(stage: Stage) -> Iterator[Figure]:
         process.start()
     try:
         deadline = time.monotonic() + PATIENCE_SECONDS
-        time.sleep(seconds)
+        time.sleep(seconds / 2)
+        attacked = slowest_hundredth(index, count)
         while tried.value < invented and time.monotonic() < deadline:
             time.sleep(0.1)
-        attacked = slowest_hundredth(index, count)
     finally:
         over.set()
         for process in processes:
@@ -90,11 +93,11 @@ def run(*works: Callable[[], None]) -> None:
         thread.join()
 
 
-def begin(stage: Stage, number: int, headers: dict[str, str], receive_buffer: int | None = None) -> socket.socket:
+def begin(stage: Stage, address: str, headers: dict[str, str], receive_buffer: int | None = None) -> socket.socket:
     connection = socket.socket()
     if receive_buffer is not None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-    connection.bind((f"127.0.70.{number % ADDRESSES + 1}", 0))
+    connection.bind((address, 0))
     connection.connect(stage.address)
     head = "GET /Changes HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n" + "".join(
         f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
@@ -102,9 +105,9 @@ def begin(stage: Stage, number: int, headers: dict[str, str], receive_buffer: in
     return connection
 
 
-def subscribe(stage: Stage, number: int, headers: dict[str, str]) -> bytes:
+def subscribe(stage: Stage, address: str, headers: dict[str, str]) -> bytes:
     """The beginning of the reply; the connection is then closed."""
-    with begin(stage, number, headers) as connection:
+    with begin(stage, address, headers) as connection:
         connection.settimeout(30)
         try:
             return connection.recv(1024)

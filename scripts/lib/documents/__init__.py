@@ -1,1 +1,1 @@
-"""The commands that the documents tell their readers to type: in separate displays, and within sentences."""
+"""The commands in the documents, both those in separate displays and those within sentences."""

@@ -3,8 +3,8 @@
 import random
 import socket
 
-# Below the range that the kernel uses for outgoing connections (32768 upwards, ip(7)), so that none of them takes a
-# port between choosing it and listening on it.
+# Below the range that the kernel uses for outgoing connections (32768 upwards, ip(7)), so that no outgoing connection
+# takes a port after we have chosen it and before a program listens on it.
 RANGE = range(20000, 32000)
 
 

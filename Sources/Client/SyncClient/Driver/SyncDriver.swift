@@ -103,6 +103,7 @@ final class SyncDriver: Sendable {
                 })
             engine.userID = userID.flatMap { Int64($0) }.map { UserID($0) }
             engine.reuploadsForOthers = configuration.reuploadsForOthers
+            engine.downloadPolicy = configuration.downloadPolicy
             engine.smallFiles = .unknown
             self.configuration = engine
             var machine = SyncStateMachine(state: try database.load(), configuration: self.configuration)

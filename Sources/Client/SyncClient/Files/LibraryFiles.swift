@@ -187,7 +187,7 @@ package struct LibraryFiles: Sendable {
         prepared.made.append((location, origin))
     }
 
-    /// Removes what ``prepare(_:)`` has made; files that were moved return to their place.
+    /// Removes the files that ``prepare(_:)`` has created, and moves the others back to their original locations.
     func undo(_ prepared: Prepared) {
         for (location, origin) in prepared.made.reversed() {
             guard let origin, let moved = url(of: location) else {

@@ -131,7 +131,8 @@ public final class SimulatedService: Sendable {
 
     /// Stops all faults, and refusals that the seed has chosen, then syncs every phone until none receives anything
     /// new. Situations that the test has stated remain, and so do changes that wait because of them.
-    /// - Throws: ``Failure``: ``Failure/neverAtRest`` also if the test has left the server closed; errors of launches.
+    /// - Throws: ``Failure``; it is ``Failure/neverAtRest`` even if the test has left the server closed. Errors of
+    ///   launches.
     public func settle() async throws {
         let retries = scheduler.faults.contains(.refusedFiles)
         scheduler.world { $0.settle() }

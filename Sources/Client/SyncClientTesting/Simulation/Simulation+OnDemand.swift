@@ -55,6 +55,16 @@ extension Simulation {
         if let version = entry.fileVersion { device.seenVersions.insert(.init(file: entry.fileUUID, version: version)) }
     }
 
+    /// An app that waits for a file again knows that its own contents are no version of the server, for instance because
+    /// it has withdrawn them. If the library only lists the file, the app acts on the version that the list shows. In all
+    /// other cases only a delivery or a conflict shows versions.
+    func seeListed(_ file: FileUUID, _ device: SimulatedDevice) {
+        guard device.wishes.contains(file), let entry = device.engine?.state.directory[file], entry.isIndexOnly,
+            device.engine?.state.pendingItems(of: file).allSatisfy({ $0.kind == .appMetaData }) == true
+        else { return }
+        see(entry, device)
+    }
+
     private func setPolicy(
         _ policy: DownloadPolicy, of group: SharingGroupUUID, _ device: SimulatedDevice
     ) throws {

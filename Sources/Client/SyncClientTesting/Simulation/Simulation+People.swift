@@ -100,6 +100,7 @@ extension Simulation {
     @discardableResult
     func edit(_ file: FileUUID, _ device: SimulatedDevice) throws -> Bool {
         guard let known = device.files[file] else { return false }
+        seeListed(file, device)
         return try upload(file, known.group, nil, device)
     }
 
@@ -259,6 +260,7 @@ extension Simulation {
     func delete(_ files: [FileUUID], _ device: SimulatedDevice) throws {
         guard var engine = device.engine else { return }
         guard let actions = try? engine.delete(files, at: now) else { return }
+        for file in files { seeListed(file, device) }
         device.engine = engine
         for file in files { device.excuseAll(of: file) }
         guard try perform(actions, on: device) else { return }

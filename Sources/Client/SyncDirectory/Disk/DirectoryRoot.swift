@@ -77,7 +77,7 @@ package final class DirectoryRoot: Sendable {
         try FileCalls.place(path, below: root, makingFolders: makingFolders)
     }
 
-    /// The item at a path; ``DirectoryItem/missing`` also if a parent of the path is not a folder.
+    /// The item at a path; ``DirectoryItem/missing`` even if a parent of the path is not a folder.
     package func item(at path: RelativePath) throws(DiskError) -> DirectoryItem {
         do {
             let place = try place(path)

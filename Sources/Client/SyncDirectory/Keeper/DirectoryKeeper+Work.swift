@@ -3,7 +3,7 @@ package import SyncProtocol
 extension DirectoryKeeper {
     /// A change to pass to the library.
     package enum Work: Sendable, Hashable {
-        /// Upload the contents at a path, with a new text; also if only one of them is new.
+        /// Upload the contents at a path, with a new text, even if only one of them is new.
         case upload(RecordedFile, text: String)
         /// Upload a copy of the contents, at this absolute path, with a new text; the library takes over the copy.
         case uploadCopy(RecordedFile, text: String, copy: String)

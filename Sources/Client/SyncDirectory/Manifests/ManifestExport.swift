@@ -1,7 +1,7 @@
 internal import Foundation
 package import SyncProtocol
 
-/// Writes the files that a manifest describes as ordinary files: a folder for each group, and names that people know.
+/// Writes the files that a manifest describes as ordinary files: a folder for each group, and readable names.
 ///
 /// Writes below its directory only, whatever names others have chosen, and never replaces anything.
 package final class ManifestExport {
@@ -37,7 +37,7 @@ package final class ManifestExport {
 
     /// The largest text in which a title is looked for, in bytes.
     private static let maximumTextBytes: Int64 = 1 << 20
-    /// How many names are tried before a file is given up.
+    /// How many names are tried before the export skips a file.
     private static let attempts = 10_000
 
     /// - Parameter output: an existing or new directory; nil to write nothing, and only check.
@@ -106,7 +106,7 @@ package final class ManifestExport {
             do throws(DiskError) {
                 place = try FileCalls.place(path, below: root, makingFolders: true)
             } catch {
-                // There is something else in the place of a folder: the file goes into the folder above.
+                // A folder of this name cannot be created: the file goes into the folder above.
                 let names = wanted.names
                 let merged = names.suffix(2).joined(separator: "_")
                 guard error.concernsThePlace, names.count > 1,
@@ -186,7 +186,7 @@ package final class ManifestExport {
         return RelativePath("\(folder)/\(name)") ?? RelativePath("\(folder)/\(file.fileUUID.rawValue)")!
     }
 
-    /// The titles that an album's discussions state: texts in JSON with a member `title`.
+    /// The titles in an album's discussions: texts in JSON with a member `title`.
     private func titles(in group: ManifestFolder.Group) -> [FileGroupUUID: String] {
         var titles: [FileGroupUUID: String] = [:]
         for file in group.files where file.mimeType == .text && file.state == .stored {

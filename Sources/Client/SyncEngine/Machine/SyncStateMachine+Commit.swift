@@ -155,6 +155,7 @@ extension SyncStateMachine {
             return true
         }
         let group = state.groups[item.sharingGroupUUID]
+        if item.kind == .file { unavailableFiles[file] = nil }
         state.directory.update(file) { entry in
             switch item.kind {
             case .file:

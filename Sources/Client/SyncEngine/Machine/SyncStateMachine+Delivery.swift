@@ -88,6 +88,7 @@ extension SyncStateMachine {
         if item.goneReason == nil {
             if let own = ownText(in: item) { dropItems([own]) }
             perform(item.resolution, on: item.fileUUID)
+            if item.kind == .file { unavailableFiles[item.fileUUID] = nil }
         }
         var entry =
             state.directory[item.fileUUID]

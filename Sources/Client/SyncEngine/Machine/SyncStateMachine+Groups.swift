@@ -50,9 +50,15 @@ extension SyncStateMachine {
         }
     }
 
+    /// An entry for a group that this device has just learned about, with the app's policy for such groups.
+    func newEntry(of group: SharingGroupUUID, name: String?, permission: Permission) -> SharingEntry {
+        var entry = SharingEntry(sharingGroupUUID: group, name: name, permission: permission)
+        entry.downloadPolicy = configuration.downloadPolicy
+        return entry
+    }
+
     private mutating func addGroup(_ info: SharingGroupInfo) -> SharingGroup {
-        var entry = SharingEntry(
-            sharingGroupUUID: info.sharingGroupUUID, name: info.sharingGroupName, permission: info.permission)
+        var entry = newEntry(of: info.sharingGroupUUID, name: info.sharingGroupName, permission: info.permission)
         entry.masterVersion = info.masterVersion
         entry.cloudStorageType = info.cloudStorageType
         entry.syncNeeded = true

@@ -158,13 +158,27 @@ extension SyncStateMachine {
             state.directory.put(entry)
             return
         }
-        guard let known, known.isIndexOnly, known.sharingGroupUUID == group else { return }
+        guard let known, known.sharingGroupUUID == group, known.isIndexOnly || listsMissing(known) else { return }
         if row.appMetaDataVersion == nil, known.textVersion != nil {
             // A restored server has lost the text.
             state.directory.update(known.key) { $0.appMetaData = nil }
         }
         guard known.fileVersion != version, !hasContentWork(on: known.fileUUID) else { return }
         state.directory.update(known.key) { $0.fileVersion = version }
+    }
+
+    /// Lists a file that a restored server had lost, and has again, if the app did not have its contents either; false
+    /// for other files.
+    private mutating func listsMissing(_ known: DirectoryEntry) -> Bool {
+        guard unavailableFiles[known.fileUUID] == true, known.fileVersion == nil, isOnDemand(known.sharingGroupUUID),
+            !hasContentWork(on: known.fileUUID)
+        else { return false }
+        state.directory.update(known.key) {
+            $0.isIndexOnly = true
+            $0.newerVersion = nil
+            $0.appMetaData = nil
+        }
+        return true
     }
 
     /// The requested files of a group as rows of an index, without those that already have a download. A partial index
@@ -193,7 +207,9 @@ extension SyncStateMachine {
     func isStillWanted(_ item: DownloadItem) -> Bool {
         guard item.kind == .file, isOnDemand(runGroup) else { return true }
         guard let entry = state.directory[item.fileUUID] else { return false }
-        return !entry.isIndexOnly || entry.forceDownload || hasContentWork(on: item.fileUUID)
+        // The app does not have a deleted file that others have restored.
+        let lacksContents = entry.isIndexOnly || entry.deletedLocally
+        return !lacksContents || entry.forceDownload || hasContentWork(on: item.fileUUID)
     }
 
     /// Records in a directory entry whether the app has the contents after a delivery. Contents that are out of reach
@@ -204,7 +220,12 @@ extension SyncStateMachine {
             entry.isIndexOnly = false
             return
         }
-        if case .content(.rejectContentDownload) = item.resolution?.answer { return }
+        // An app that keeps changes has the contents that it sends, or those that the conflict showed. Otherwise the
+        // next index would require the download, and thus cause the same conflict, again.
+        if case .content(.rejectContentDownload) = item.resolution?.answer {
+            if !state.pendingItems(of: item.fileUUID).isEmpty { entry.isIndexOnly = false }
+            return
+        }
         entry.isIndexOnly = false
         entry.contentBytes = bytes
         entry.usedAt = now

@@ -186,7 +186,7 @@ extension SyncStateMachine {
             throw SyncError(.permissionDenied, sharingGroupUUID: group)
         }
         guard state.groups[group] == nil else { throw SyncError(.sharingGroupExists, sharingGroupUUID: group) }
-        var entry = SharingEntry(sharingGroupUUID: group, name: name, permission: .admin)
+        var entry = newEntry(of: group, name: name, permission: .admin)
         entry.creationPending = true
         state.groups.put(entry)
         var item = addItem(.groupCreate, group, nil)

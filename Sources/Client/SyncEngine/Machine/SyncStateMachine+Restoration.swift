@@ -92,7 +92,12 @@ extension SyncStateMachine {
         for known in state.directory.rows(where: { $0.sharingGroupUUID == group && $0.fileVersion != nil }) {
             if known.isIndexOnly {
                 guard hasContentWork(on: known.fileUUID) else {
-                    if rows[known.fileUUID] == nil { awaitLost(known) }
+                    // At once: if the sync ends before it compares, the former version must not seem to be the server's.
+                    if let row = rows[known.fileUUID], let version = row.fileVersion {
+                        followIndex(row, version, in: group)
+                    } else {
+                        awaitLost(known)
+                    }
                     continue
                 }
                 state.directory.update(known.key) { $0.isIndexOnly = false }
@@ -268,7 +273,7 @@ extension SyncStateMachine {
                 if entry.deletedOnServer, !entry.deletedLocally { keepWithoutContents(entry, isMissing: true) }
                 continue
             }
-            guard let version = entry.newerVersion, !entry.deletedLocally, !unavailableFiles.contains(entry.fileUUID),
+            guard let version = entry.newerVersion, !entry.deletedLocally, unavailableFiles[entry.fileUUID] == nil,
                 !hasOwnChange(of: entry.fileUUID)
             else { continue }
             let token = expect(.askingForContents(entry.fileUUID))
@@ -331,7 +336,7 @@ extension SyncStateMachine {
     /// Handles contents that the app does not supply: it does not have them, or has changed them and will upload the
     /// change.
     private mutating func keepWithoutContents(_ entry: DirectoryEntry, isMissing: Bool) {
-        unavailableFiles.insert(entry.fileUUID)
+        unavailableFiles[entry.fileUUID] = isMissing
         if entry.deletedOnServer {
             // The deletion takes effect.
             state.directory.update(entry.fileUUID) { $0.newerVersion = nil }

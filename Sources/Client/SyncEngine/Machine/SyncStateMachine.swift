@@ -22,6 +22,8 @@ package struct SyncStateMachine: Sendable {
         package var maximumTransfers: Int
         /// The maximum total size in bytes of the files of a queue that is sent as a batch; nil disables batches.
         package var maximumBatchBytes: Int64?
+        /// Which contents the device downloads of groups that it does not know yet.
+        package var downloadPolicy = DownloadPolicy.automatic
         /// Whether the server accepts many small files in one request.
         package var smallFiles = SmallFileSupport.absent
         /// Generates a new id for each commit.
@@ -65,8 +67,9 @@ package struct SyncStateMachine: Sendable {
     /// Complete downloads of earlier processes: the app may have accepted them in a process that ended before recording
     /// that.
     var unrecordedDownloads: Set<RowID<DownloadGroup>> = []
-    /// Files whose contents the library has requested in this process, and the app does not have.
-    var unavailableFiles: Set<FileUUID> = []
+    /// Files whose contents the library has requested in this process, and the app did not supply; true if it does not
+    /// have the file, false if it has changed the contents.
+    var unavailableFiles: [FileUUID: Bool] = [:]
     /// The request that settles a switch of accounts, which no sync waits for.
     var settlement: (token: EngineToken, switchID: AccountSwitchID)?
     var isStopping = false
@@ -291,7 +294,7 @@ extension SyncStateMachine {
     /// Adds a group that the server has just created at the user's request.
     package mutating func addOwnGroup(_ group: SharingGroupUUID, name: String?) {
         guard state.groups[group] == nil else { return }
-        state.groups.put(SharingEntry(sharingGroupUUID: group, name: name, permission: .admin))
+        state.groups.put(newEntry(of: group, name: name, permission: .admin))
     }
 
     /// Repeats downloads whose files are missing: an app may have moved a file and then ended before it could

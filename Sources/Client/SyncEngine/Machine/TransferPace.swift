@@ -1,10 +1,10 @@
 /// Finds the number of uploads, or of downloads, that run at the same time.
 ///
 /// Where a transfer mostly waits for replies, twice as many of them move twice as much; where the line or a processor
-/// is the limit, more of them only take longer. Therefore the number doubles as long as that pays, and then follows the
-/// conditions: it grows by a quarter from time to time, which is undone if it does not pay, and shrinks when the rate
-/// falls. The rate is that of files for small files, and that of bytes for large ones. If the server is busy, or
-/// transfers fail, the number is halved.
+/// is the limit, more of them only take longer. Therefore the number doubles as long as the rate rises enough, and then
+/// adapts to the conditions: it grows by a quarter from time to time, which is undone if the rate does not rise, and
+/// shrinks when the rate falls. The rate is that of files for small files, and that of bytes for large ones. If the
+/// server is busy, or transfers fail, the number is halved.
 ///
 /// A pure value: the caller supplies the time.
 package struct TransferPace: Sendable, Equatable {
@@ -26,13 +26,13 @@ package struct TransferPace: Sendable, Equatable {
     private static let payingDoubling = 1.25
     /// The share of the reference rate below which the rate has fallen.
     private static let fallenShare = 0.6
-    /// The numbers of measurements between two attempts to grow; more after each vain attempt.
+    /// The numbers of measurements between two attempts to grow; the number increases after each failed attempt.
     private static let rests = 2...32
 
     private enum Phase: Sendable, Equatable {
         /// Doubles; with the number before, and its rate.
         case doubling(from: Int, Rate?)
-        /// Stays, for this number of measurements.
+        /// Unchanged for this number of measurements.
         case resting(measurements: Int)
         /// Attempts a larger number; with the number before.
         case attempting(from: Int)

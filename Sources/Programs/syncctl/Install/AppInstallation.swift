@@ -21,7 +21,7 @@ struct AppInstallation {
         let files = AppFiles(of: app)
         let outcome = try files.write()
         try makeCommonSite()
-        // Also if nothing was written: an earlier run may have ended before this.
+        // Even if nothing was written: an earlier run may have ended before this.
         for command in files.definitions { try call(command) }
         if isRunning { try call(["systemctl", "daemon-reload"]) }
         return outcome.kept
@@ -59,7 +59,7 @@ struct AppInstallation {
         _ = try? ChildProcess.run(["systemctl", "reset-failed", app.unit("*")])
     }
 
-    /// The last step of a removal: the rest of the removal stands even if nginx rejects another site.
+    /// The last step of a removal; if nginx rejects another site, the other steps are not reverted.
     func letNginxForget() throws {
         guard isRunning, try ChildProcess.run(["systemctl", "is-active", "--quiet", "nginx.service"]).status == 0 else {
             return

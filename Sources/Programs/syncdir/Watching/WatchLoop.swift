@@ -24,7 +24,7 @@ struct WatchLoop {
     /// How many intervals pass without a signal until the library finds out whether one was lost, between two attempts to
     /// send what the server has refused, and between two rounds that send nothing: replaced files are kept for a while.
     private static let liveIntervals = 6
-    /// How often to find out whether a server reports changes by now.
+    /// How often to check whether the server now reports changes.
     private static let nextAttempt = Duration.seconds(3_600)
     /// Delay for files that were just written to settle.
     private static let settling = Duration.milliseconds(150)
@@ -119,7 +119,7 @@ struct WatchLoop {
         say(Event(event: "end"), nil)
     }
 
-    /// How long to wait for the next question if no signal arrives.
+    /// How long to wait for the next poll if no signal arrives.
     private func pauseWithoutSignal(after round: DirectorySynchronizer.Round, _ isListening: Bool) -> Duration {
         guard isListening, !round.isPostponed else { return interval }
         // The library reports lost signals. Only refused changes need another attempt.

@@ -88,7 +88,7 @@ public struct MIMETypeTable: Sendable, Hashable {
     /// The three types that every deployed client knows; no table lacks them.
     public static let deployed = MIMETypeTable([.text, .jpeg, .url])
 
-    /// The types with constants: what phones take, record and scan. The default.
+    /// The types with constants, which include photos, recordings and scans of phones. The default.
     public static let standard = MIMETypeTable(Set(MIMEType.extensions.keys))
 
     private let accepted: Set<MIMEType>

@@ -4,14 +4,14 @@
 /// before that of the signature, and checks the signature when ``Part/signature(_:)`` arrives: nothing read before that
 /// can be trusted.
 public struct ManifestReader: Sendable {
-    /// What a line states.
+    /// The contents of a line.
     public enum Part: Sendable, Equatable {
         case header(ManifestHeader)
         case member(ManifestMember)
         case files([ManifestFile])
         /// The Ed25519 signature over ``GroupManifest/signedMessage(sha256:)``; the last line.
         case signature([UInt8])
-        /// Nothing that this reader knows.
+        /// A line of an unknown kind.
         case unknown
     }
 
@@ -230,13 +230,13 @@ private struct ParsedLine {
 
     func number(_ name: String) -> Int? { numbers[name].map { Int(clamping: $0) } }
 
-    /// The column's `count` integers. A line without the column states zeros; nil if their number differs.
+    /// The column's `count` integers. Zeros if the line does not have the column; nil if their number differs.
     func column(_ name: String, _ count: Int) -> [Int64]? {
         guard let column = columns[name] else { return [Int64](repeating: 0, count: count) }
         return column.count == count ? column : nil
     }
 
-    /// The column's `count` strings. A line without the column states empty ones; nil if their number differs.
+    /// The column's `count` strings. Empty strings if the line does not have the column; nil if their number differs.
     func texts(_ name: String, _ count: Int) -> [String]? {
         guard let texts = texts[name] else { return [String](repeating: "", count: count) }
         return texts.count == count ? texts : nil

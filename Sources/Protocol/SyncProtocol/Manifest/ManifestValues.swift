@@ -1,25 +1,26 @@
-/// The history of one sharing group as its server states it, in a file that it keeps in the storage of each owner: what
-/// a new server needs to become this group's server (docs/manifest.md).
+/// The history of one sharing group, which its server writes to a file in the storage of each owner: it contains what a
+/// new server needs to become this group's server (docs/manifest.md).
 ///
 /// The file is a text of lines, each a JSON object with one member whose name is the kind of line, compressed with gzip:
 /// a ``ManifestHeader``, a ``ManifestMember`` for each member, blocks of ``ManifestFile``, and a signature.
 /// ``ManifestWriter`` writes these lines, and ``ManifestReader`` reads them; both hold one block at a time.
 public enum GroupManifest {
-    /// The format's version: a higher one states that older readers would misunderstand the file. Lines and members that
-    /// are only added do not raise it.
+    /// The format's version. It is increased only if older readers would misunderstand the file, not if lines or
+    /// members are added.
     public static let format = 1
     /// The number of files in a block.
     public static let filesInBlock = 4_096
-    /// The number of checksum bytes stated where the storage itself reports the checksum of its objects: enough to
-    /// recognise contents.
+    /// The number of checksum bytes in the manifest if the storage itself reports the checksum of its objects: enough
+    /// to recognise contents.
     public static let checkSumPrefixBytes = 8
-    /// The number of characters stated of a storage's own hash, if it differs from the checksum.
+    /// The number of characters in the manifest of a storage's own hash, if it differs from the checksum.
     public static let hashPrefixCharacters = 11
     /// The type of the compressed file.
     public static let mimeType = "application/gzip"
 
-    /// What the Ed25519 key (RFC 8032) signs: a fixed text, so that no other signature of the key can be presented as
-    /// one of a manifest, and the SHA-256 of all bytes of the uncompressed text before the line of the signature.
+    /// The message that is signed with the Ed25519 key (RFC 8032): a fixed text, so that no other signature of the key
+    /// can be presented as one of a manifest, and the SHA-256 of all bytes of the uncompressed text before the line of
+    /// the signature.
     public static func signedMessage(sha256: [UInt8]) -> [UInt8] {
         Array("SyncServer group manifest 1\n".utf8) + sha256
     }
@@ -74,7 +75,7 @@ public struct ManifestName: Sendable, Hashable {
     public var rawValue: String { "\(groupUUID.rawValue).\(sequence)\(Self.ending)" }
 }
 
-/// The first line of a manifest: which group at which time, and who states it.
+/// The first line of a manifest: the group, the time, and the server.
 public struct ManifestHeader: Sendable, Equatable {
     public var groupUUID: SharingGroupUUID
     public var groupName: String?
@@ -90,8 +91,8 @@ public struct ManifestHeader: Sendable, Equatable {
     public var ownerID: UserID
     /// Random bytes of this manifest, hashed with each member's account.
     public var salt: [UInt8]
-    /// The Ed25519 public key of the signature, 32 bytes. Anybody who can write a manifest can
-    /// also make a key, so the key alone proves nothing.
+    /// The Ed25519 public key of the signature, 32 bytes. Anybody who can write a manifest can generate a key, so the
+    /// key alone proves nothing.
     public var publicKey: [UInt8]
 
     public init(
@@ -115,11 +116,12 @@ public struct ManifestHeader: Sendable, Equatable {
 
 /// A member of the group.
 public struct ManifestMember: Sendable, Equatable {
-    /// The server's number of the user: the same in the manifests of all groups of this server, and nothing outside it.
+    /// The server's number of the user: the same in the manifests of all groups of this server, and without meaning
+    /// elsewhere.
     public var userID: UserID
     /// Recognises the person's account without naming it: ``GroupManifest/identityInput(salt:accountType:accountID:)``.
     public var identity: [UInt8]
-    /// The account itself; stated for the owner in whose storage the manifest is, and for nobody else.
+    /// The account itself; only for the owner in whose storage the manifest is.
     public var account: Account?
     /// The name that the other members see.
     public var name: String
@@ -243,7 +245,7 @@ public struct ManifestFile: Sendable, Equatable {
             ).rawValue
     }
 
-    /// The checksum that clients compare; nil if the manifest states only its beginning, or nothing.
+    /// The checksum that clients compare; nil if the manifest contains only its beginning, or nothing.
     public var checkSum: CheckSum? {
         let flavour = CheckSum.Flavour.allCases.first { $0.digitCount == 2 * checkSumBytes.count }
         return flavour.flatMap { CheckSum(digest: checkSumBytes, flavour: $0) }
@@ -261,7 +263,7 @@ public enum ManifestError: Error, Equatable {
     case newerFormat(Int)
     /// The file ends before its signature.
     case truncated
-    /// A line is not what it must be; the number of the line, beginning with 1.
+    /// A line is malformed; the number of the line, beginning with 1.
     case damaged(line: Int)
     /// The signature is not one of the expected key over these lines.
     case wrongSignature

@@ -97,7 +97,7 @@ public struct ReceivedErrorBody: Sendable, Hashable, Decodable {
     public let requestId: String?
     /// Whether the same request may succeed later.
     public let retryable: Bool?
-    /// Why something is permanently unavailable; nil also for a reason that this version does not know.
+    /// Why something is permanently unavailable; nil if it is not, or if this version does not know the reason.
     public let goneReason: GoneReason?
     /// The account switch that is in progress.
     public let switchId: AccountSwitchID?

@@ -1,4 +1,4 @@
-/// Checks whether the server works; also for load balancers.
+/// Checks whether the server works. Load balancers can use it too.
 public struct HealthCheckRequest: RequestMessage {
     public typealias Response = HealthCheckResponse
     public typealias Access = AnyoneAccess

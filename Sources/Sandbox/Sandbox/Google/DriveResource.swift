@@ -33,7 +33,7 @@ struct DriveResource {
     }
 
     /// The requested members of a file.
-    /// - Parameter isWhole: whether to include SHA-1 and SHA-256 also for large files; computing them on request takes
+    /// - Parameter isWhole: whether to include SHA-1 and SHA-256 even for large files; computing them on request takes
     ///   a second for some gibibytes.
     func json(_ file: DriveFile, in drive: Drive, mask: FieldMask, isWhole: Bool = false) -> JSONValue {
         var json: JSONObject = [

@@ -26,7 +26,7 @@ struct PhonePage {
             html += "<section><div class=steps>"
             html += form(
                 "wait", "Wait for a change",
-                "The page appears again as soon as another member changes something, or after 50 seconds.", fields: "")
+                "The page reloads as soon as another member changes something, or after 50 seconds.", fields: "")
             html += "</div></section>"
             html += "<section><details><summary>Join another group</summary>\(redeemForm)</details></section>"
         case .success(nil): html += newcomer

@@ -136,7 +136,7 @@ struct PhoneSession {
         guard reply.status != 408 else { return "Nobody has changed anything meanwhile. Wait again." }
         let change = try Self.success(reply)
         guard let version = change["masterVersion"]?.int else { return "Something has changed." }
-        return "The server has reported a change: a group has the master version \(version) now."
+        return "The server has reported a change: a group now has master version \(version)."
     }
 
     /// A request that must succeed; returns the reply's JSON.

@@ -67,7 +67,7 @@ public struct AppText: Sendable {
     static let share = "~^0$ all;\n"
 
     /// A file that an app's site includes, or the site itself. Each app has its own upstreams and zones; the package's
-    /// site contains what nginx allows only once, such as variables and the log format.
+    /// site contains the directives that nginx allows only once, such as variables and the log format.
     public func nginx(_ text: String) -> String {
         guard let name = app.name else { return text }
         return text.replacing("syncd") { word in

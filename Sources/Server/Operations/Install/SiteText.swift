@@ -65,7 +65,7 @@ public enum SiteText {
     /// The site of the package's app while only other apps are set up: the parts that they need; signed.
     public static var withoutHost: String {
         signed(
-            "# SyncServer, what nginx has once for all apps of this host: `syncctl setup` adds the package's app.\n\n"
+            "# SyncServer's nginx settings for all apps of this host: `syncctl setup` adds the package's app.\n\n"
                 + once)
     }
 

@@ -263,7 +263,7 @@ struct StoryChapter {
             case .unavailable:
                 "\(storage) could not be asked\(detail), so it is unknown whether the contents exist."
             }
-        return "\(answer.askedAt.iso8601), asked now: \(sentence)"
+        return "\(answer.askedAt.iso8601), checked now: \(sentence)"
     }
 
     private var seen: String {

@@ -54,8 +54,8 @@ public protocol CloudProvider: Sendable {
     ///     does not announce it. This length takes precedence over ``StoredObject/sizeBytes``, which the provider may
     ///     have counted differently.
     ///   - receive: receives the next bytes; `false` ends the download with ``CloudStorageError/downloadCancelled``.
-    /// - Throws: ``CloudStorageError/unavailable(detail:)`` also if the provider sent fewer bytes than it announced;
-    ///   ``CloudStorageError/contentMismatch`` if the object ends before the range does.
+    /// - Throws: ``CloudStorageError``; it is ``CloudStorageError/unavailable(detail:)`` if the provider sent fewer
+    ///   bytes than it announced, and ``CloudStorageError/contentMismatch`` if the object ends before the range does.
     func download(
         objectID: String, range: ClosedRange<Int64>?, from access: StorageAccess, begin: (Int64?) -> Void,
         receive: (Span<UInt8>) -> Bool

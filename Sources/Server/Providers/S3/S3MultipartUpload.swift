@@ -90,7 +90,7 @@ struct S3MultipartUpload {
     /// Sends the next part; a repetition has the same effect.
     ///
     /// Collects the part first, since its checksum precedes it.
-    /// - Throws: ``CloudStorageError/notFound`` also if the service no longer knows the upload.
+    /// - Throws: ``CloudStorageError/notFound`` even if the service no longer knows the upload.
     mutating func add(_ part: UploadPart, within patience: Duration) throws(CloudStorageError) {
         let bytes = try part.whole()
         var digest = IncrementalDigest(.sha256)

@@ -3,7 +3,7 @@ public import HTTPTransport
 import UntrustedInput
 
 /// Sends the requests of account providers and retries transient failures, where ``Backoff`` allows waiting. A thread
-/// that serves requests does not wait; the server tells the caller when to retry.
+/// that serves requests does not wait; the reply says when to retry.
 public struct AccountClient {
     private let transport: Transport
     private let deadline: Deadline

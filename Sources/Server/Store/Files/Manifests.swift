@@ -5,9 +5,9 @@ public import SyncProtocol
 public struct ManifestRecord: Equatable, Sendable {
     public var groupID: SharingGroupID
     public var owner: OwningUser
-    /// The group's version that it states; −1 if it has to be written again although that version is current.
+    /// The group's master version in the manifest; −1 if it has to be written again although that version is current.
     public var masterVersion: MasterVersion
-    /// Of its name.
+    /// The sequence in the manifest's name.
     public var sequence: Int64
     public var objectID: String
     /// The manifest before it, which is kept.
@@ -59,7 +59,7 @@ public struct ManifestRecord: Equatable, Sendable {
     }
 }
 
-/// What a manifest states about its group, besides its members and files.
+/// What a manifest contains about its group, in addition to its members and files.
 public struct ManifestGroup: Equatable, Sendable {
     public var groupUUID: SharingGroupUUID
     public var name: String?
@@ -290,7 +290,7 @@ extension StoreSession {
 
     // MARK: Contents
 
-    /// A group as a manifest states it; `nil` if it was removed.
+    /// A group as a manifest describes it; `nil` if it was removed.
     public mutating func manifestGroup(_ groupID: SharingGroupID) throws(StoreError) -> ManifestGroup? {
         try first(
             """

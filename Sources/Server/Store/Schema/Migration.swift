@@ -139,8 +139,8 @@ public struct MigrationRunner: ~Copyable {
         do {
             present = try presentVersions()
         } catch StoreError.defect, StoreError.denied {
-            // The table does not exist. If an account has rights on single tables only, the database merely reports
-            // that it has none on this one.
+            // The table does not exist. If an account has privileges on single tables only, the database reports only
+            // that the account has none on this table.
             throw MigrationError.outdated(missing: Migration.all.map(\.name))
         }
         let missing = Migration.all.filter { !present.contains($0.version) }
@@ -209,7 +209,7 @@ public enum MigrationError: Error, Equatable, CustomStringConvertible {
         switch self {
         case .inProgressElsewhere: "another process is migrating the database; retry when it has finished"
         case .outdated(let missing):
-            "the database lacks these schema steps: \(missing.joined(separator: ", ")); run `syncctl migrate`"
+            "schema steps are missing from the database: \(missing.joined(separator: ", ")); run `syncctl migrate`"
         case .newer(let versions):
             "the database has steps that this program does not know (\(versions)); install the newer release"
         case .altered(let name): "step \(name) of the schema was applied with a text that differs from the released one"

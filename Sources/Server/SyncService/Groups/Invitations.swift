@@ -39,7 +39,7 @@ extension CreateSharingInvitationRequest: ServedRequest {
 ///
 /// Reads only; may be repeated.
 struct GetSharingInvitationInfoEndpoint: Endpoint {
-    /// - Throws: ``ErrorCode/invitationGone`` also if it has expired or is used up.
+    /// - Throws: ``ErrorCode/invitationGone`` if the invitation does not exist, has expired or is used up.
     func respond(
         to request: GetSharingInvitationInfoRequest, from caller: Anyone, in context: RequestContext
     ) throws -> EndpointReply {

@@ -30,7 +30,7 @@ public struct ManifestSettings: Sendable {
     }
 }
 
-/// Finds the groups whose manifests are out of date, and schedules new ones. Commits have no part in this.
+/// Finds the groups whose manifests are out of date, and schedules new ones. Commits do not do this.
 public struct ManifestScan: Sendable {
     /// The number of groups handled in one round: after an upgrade, manifests spread over some time.
     private static let batch = 500
@@ -103,8 +103,8 @@ struct ManifestWork: Sendable {
             return logger.error(
                 "Manifest not written: it is too large", metadata: .keyed([.bytesSent: "\(text.bytes.count)"]))
         }
-        // Milliseconds, which the clock does not tell: the next attempt within a second must not find an object of this
-        // one under its name, which is about to be deleted.
+        // The clock has a resolution of one second. With random milliseconds, another attempt in the same second does
+        // not use this attempt's name, whose object is about to be deleted.
         let sequence = max((former?.sequence ?? 0) + 1, now().secondsSince1970 * 1_000 + .random(in: 0..<1_000))
         let name = ManifestName(groupUUID: text.groupUUID, sequence: sequence).rawValue
         var reservation = try storage.provider.reserve(name: name, in: storage.access)
@@ -222,7 +222,7 @@ extension ManifestMember {
 }
 
 extension ManifestFile {
-    /// A committed file as a manifest states it.
+    /// A committed file as a manifest describes it.
     init(_ file: FileRecord, _ fileGroup: FileGroupUUID?) {
         let state: State =
             switch file.contentState {

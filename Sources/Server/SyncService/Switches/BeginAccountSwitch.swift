@@ -32,7 +32,7 @@ struct BeginAccountSwitchEndpoint: Endpoint {
     }
 
     /// The user of an identity to which the calling device belongs, and the state of the device's grant.
-    /// - Throws: ``ErrorCode/grantInvalid`` also for an unknown identity, so that callers cannot find out which
+    /// - Throws: ``ErrorCode/grantInvalid`` even for an unknown identity, so that callers cannot find out which
     ///   identities exist.
     private func owner(
         of identity: UserAppID, _ caller: SignedInPerson, _ context: RequestContext

@@ -6,7 +6,7 @@ import SyncProtocol
 import UntrustedInput
 import Vault
 
-/// Makes the caller's account the active one of the identity for which it was proposed.
+/// Activates the caller's account for the identity for which it was proposed.
 ///
 /// One transaction; a repeated request finds the switch confirmed and gets the same reply. If the server is asked to
 /// move the files' bytes, it first checks that it can still read them.

@@ -100,7 +100,7 @@ struct UndoAccountSwitchEndpoint: Endpoint {
     }
 
     /// Determines what to undo.
-    /// - Throws: ``ErrorCode/grantInvalid`` also if the identity is unknown or the grant can undo nothing, so that
+    /// - Throws: ``ErrorCode/grantInvalid`` even if the identity is unknown or the grant can undo nothing, so that
     ///   callers cannot find out which identities exist; ``ErrorCode/accountInUse`` if the account now belongs to
     ///   another identity.
     private func look(

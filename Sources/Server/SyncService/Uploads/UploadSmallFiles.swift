@@ -198,7 +198,7 @@ private final class SmallFileUploads {
         try reader.end()
     }
 
-    /// Takes memory for a file; waits until an upload in progress has released enough.
+    /// Reserves memory for a file; waits until an upload in progress has released enough.
     private func takeMemory(_ bytes: Int64) -> Bool {
         while !context.services.partBudget.take(exactly: Int(bytes)) {
             guard senders.waitForOne() else { return false }

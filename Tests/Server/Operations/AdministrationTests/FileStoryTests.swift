@@ -105,7 +105,7 @@ struct FileStoryTests {
         let moments = [
             "2026-02-01T00:00:00Z: version 0 was uploaded", "2026-02-10T00:00:00Z:", "at 2026-02-10T00:00:01Z",
             "2026-02-20T00:00:00Z: the server found that the contents were gone", "2026-03-01T00:00:00Z: Bob Example",
-            "asked now", "Now:", "what can be done",
+            "checked now", "Now:", "what can be done",
         ].map { text.range(of: $0)?.lowerBound }
         #expect(!moments.contains(nil), "\(text)")
         let known = moments.compactMap(\.self)

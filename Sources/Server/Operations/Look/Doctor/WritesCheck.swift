@@ -336,7 +336,7 @@ struct LockHolders {
             seconds: try row.int(4), waiting: try row.int(5))
     }
 
-    /// - Returns: nothing also if the account may not see other connections.
+    /// - Returns: nothing if the account may not see other connections.
     private func ask<Found>(
         _ statement: SQL, _ values: [Value], _ read: (borrowing Row) throws(MariaDBError) -> Found
     ) -> [Found] {

@@ -47,7 +47,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
 
     /// Tables that are recreated with the schema, and tables that concern only one database. An upload in pieces starts
     /// again after a restore, because its session has continued since the backup. Manifests are written again, because
-    /// those of the time after the backup have replaced the recorded ones.
+    /// the recorded ones have been replaced since the backup.
     static let bookkeeping = [
         "schema_migrations", "schema_lease", "cloud_checks", "key_holders", "resumable_uploads", "change_signals",
         "manifests", "manifest_scans", "manifest_members",

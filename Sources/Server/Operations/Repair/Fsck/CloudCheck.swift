@@ -63,7 +63,7 @@ public struct CloudCheck: Sendable {
     ///
     /// - Parameters:
     ///   - resumes: whether to continue an interrupted check of all folders, if there is one.
-    ///   - progress: called every few seconds, also while no storage replies.
+    ///   - progress: called every few seconds, even while no storage replies.
     /// - Throws: ``StoreError``, ``CloudCheckSuperseded``.
     public func run(
         _ scope: CloudScope, resumes: Bool, progress: (CloudCheckStatus) -> Void = { _ in }

@@ -128,15 +128,15 @@ enum CloudProblem: String, CaseIterable, Codable {
             Judgement(.note, "A folder contains a foreign object. It is never changed.")
         case .manifestMissing:
             Judgement(
-                .warning, "A manifest is missing from its owner's folder; the next change of the group writes another.")
+                .warning, "A manifest is missing from its owner's folder; the next change to the group writes another.")
         case .manifestDamaged:
             Judgement(
                 .warning,
-                "A manifest cannot be used: somebody has changed it. The next change of the group replaces it.")
+                "A manifest cannot be used: somebody has changed it. The next change to the group replaces it.")
         case .manifestDiffers:
             Judgement(
                 .warning,
-                "A manifest does not state what the database contains. The next change of the group replaces it.")
+                "A manifest differs from the database. The next change to the group replaces it.")
         case .storageRefused:
             Judgement(.warning, "The storage denies the server access; its owner has to sign in again. Not checked.")
         case .storageUnavailable: Judgement(.warning, "A provider did not answer. Not checked; try again.")

@@ -86,17 +86,17 @@ struct ManifestComparison {
             guard group.groupUUID == contents.header.groupUUID else { return "it is the manifest of another group" }
             // Its version is that of no group while it waits to be written again, with the members' other groups.
             guard manifest.isOutdated || contents.header.masterVersion == manifest.masterVersion else {
-                return "it states master version \(contents.header.masterVersion), not \(manifest.masterVersion)"
+                return "it has master version \(contents.header.masterVersion), not \(manifest.masterVersion)"
             }
             guard group.masterVersion == manifest.masterVersion else { return nil }
             var difference: String?
             try session.manifestFiles(of: manifest.groupID) { file, _ in
                 let stated = contents.states.removeValue(forKey: file.fileUUID)
                 let isSame = stated.map { $0.version == file.fileVersion && ($0.state == .deleted) == file.isDeleted }
-                if isSame != true { difference = difference ?? "it does not state file \(file.fileUUID) as it is" }
+                if isSame != true { difference = difference ?? "file \(file.fileUUID) differs or is missing" }
             }
             if let surplus = contents.states.keys.first {
-                difference = difference ?? "it states an unknown file \(surplus)"
+                difference = difference ?? "it contains an unknown file \(surplus)"
             }
             return difference
         }
