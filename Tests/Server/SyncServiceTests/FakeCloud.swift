@@ -31,6 +31,8 @@ final class FakeCloud: CloudProvider {
         /// The number of bytes by which an object's description exceeds its real size.
         var extraBytes: Int64 = 0
         var listFailure: CloudStorageError?
+        /// The identifiers of the objects in each person's folder, by access token; `nil` if all share one.
+        var folders: [String: [String]]?
         /// Whether an object's description contains its SHA-256.
         var reportsSHA256 = false
     }
@@ -166,7 +168,14 @@ final class FakeCloud: CloudProvider {
 
     func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
         if let failure = behaviour.listFailure { throw failure }
-        page(state.withLock { $0.objects.map { Self.stored($0.key, $0.value.name, $0.value.bytes) } })
+        guard let folders = behaviour.folders else {
+            return page(state.withLock { $0.objects.map { Self.stored($0.key, $0.value.name, $0.value.bytes) } })
+        }
+        let own = folders[try access.tokens.current().text] ?? []
+        page(
+            state.withLock { state in
+                own.compactMap { id in state.objects[id].map { Self.stored(id, $0.name, $0.bytes) } }
+            })
     }
 
     private static func stored(_ objectID: String, _ name: String, _ bytes: [UInt8]) -> StoredObject {

@@ -93,6 +93,17 @@ extension RebuildTests {
         #expect(groups(alice, server).count == 1)
     }
 
+    @Test("A process that has not seen the end yet adds nobody")
+    func endUnseen() throws {
+        let server = try rebuilt()
+        try server.execute("UPDATE rebuilds SET ended_at = '2027-01-15 09:00:00'")
+        let carol = Phone(name: "carol", accountType: .google)
+        #expect(server.send(CheckCredsRequest(), as: carol).code == "restoring")
+        #expect(try server.count("SELECT COUNT(*) FROM users") == 0)
+        server.services.maintenance?.refresh()
+        #expect(server.send(CheckCredsRequest(), as: carol).code == "user_unknown")
+    }
+
     @Test("A member who comes after the end still gets their place")
     func latecomer() throws {
         let bob = try lost.join(alice, as: "bob", .read)

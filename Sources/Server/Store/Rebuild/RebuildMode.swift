@@ -72,6 +72,11 @@ extension StoreSession {
         }
     }
 
+    /// Whether a rebuild is in progress, which does not end before the end of the transaction.
+    public mutating func holdRebuildOpen() throws(StoreError) -> Bool {
+        try first("SELECT 1 FROM rebuilds WHERE ended_at IS NULL LOCK IN SHARE MODE", []) { _ in true } ?? false
+    }
+
     /// How far the rebuild is; `nil` if none is in progress.
     public mutating func rebuildProgress() throws(StoreError) -> RebuildProgress? {
         guard let mode = try rebuildMode(), mode.isOn else { return nil }

@@ -120,6 +120,7 @@ struct RebuildGate {
             if let found {
                 try store(person, for: found)
                 return try context.store.transaction { session in
+                    guard try session.holdRebuildOpen() else { throw Self.restoring(soon: true) }
                     try session.addRebuildVisit(of: found, isProvisional: false, at: context.now)
                 }
             }
@@ -128,6 +129,8 @@ struct RebuildGate {
                 folderName: try NewUser.folderName(folderName, for: person.presented.accountType),
                 acceptsUsedCode: true, in: context)
             try context.store.transaction { session in
+                // This process may not know yet that the rebuild has ended.
+                guard try session.holdRebuildOpen() else { throw Self.restoring(soon: true) }
                 let userID = try newUser.add(to: &session, in: context)
                 guard let user = try session.user(userID) else { throw StoreError.notFound }
                 try session.addRebuildVisit(of: user, isProvisional: true, at: context.now)
