@@ -118,6 +118,7 @@ extension ErrorSentences {
         case .internal, .serverError, .serverUnavailable, .databaseUnavailable, .serverTimeout:
             "the server is not working at the moment; try again later, and ask its operator if this persists"
         case .maintenance: "the server is closed for maintenance; try again later"
+        case .restoring: "the server is being restored, and nothing is lost; try again later"
         case .providerUnavailable, .providerPaused, .providerBusy, .providerCircuitOpen:
             "the account's provider is not answering at the moment; try again later"
         case .providerMisconfigured: "the account's provider refuses the server; inform the server's operator"

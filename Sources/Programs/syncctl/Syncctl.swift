@@ -35,7 +35,7 @@ struct Syncctl: ParsableCommand {
             CommandGroup(name: "Checking", subcommands: [Doctor.self, FsckCommand.self, Try.self]),
             CommandGroup(
                 name: "Keeping",
-                subcommands: [Maintenance.self, Backups.self]),
+                subcommands: [Maintenance.self, Backups.self, Rebuild.self]),
             CommandGroup(
                 name: "For developers",
                 subcommands: [

@@ -125,7 +125,7 @@ struct MetricsWiring: Sendable {
         let reading = try? store.withSession { session in
             BacklogReading(
                 try session.backlog(at: now), isClosed: try session.maintenanceNotice() != nil,
-                isReadOnly: try session.isReadOnly(), at: now)
+                isReadOnly: try session.isReadOnly(), rebuild: try session.rebuildProgress(), at: now)
         }
         func time(_ kind: BackupRecord.Kind) -> Int64? {
             (try? BackupRecord(kind, in: BackupRecord.usualFolder))?.takenAt.secondsSince1970
@@ -161,13 +161,20 @@ extension MoveOutcome {
 }
 
 extension BacklogReading {
-    fileprivate init(_ backlog: Backlog, isClosed: Bool, isReadOnly: Bool, at now: WireDate) {
+    fileprivate init(_ backlog: Backlog, isClosed: Bool, isReadOnly: Bool, rebuild: RebuildProgress?, at now: WireDate)
+    {
         let age: (WireDate?) -> Int = { $0.map { max(0, Int(now.secondsSince1970 - $0.secondsSince1970)) } ?? 0 }
         self.init(
             outbox: OutboxItem.Kind.allCases.map { ($0.rawValue, backlog.outbox[$0.rawValue] ?? 0) }, due: backlog.due,
             longestDueSeconds: age(backlog.firstDue), oldestRetriedSeconds: age(backlog.firstRetried),
             oldestManifestSeconds: age(backlog.firstManifest),
             staged: backlog.staged, oldestStagedSeconds: age(backlog.firstStaged), isClosed: isClosed,
-            isReadOnly: isReadOnly)
+            isReadOnly: isReadOnly,
+            rebuild: rebuild.map { progress in
+                RebuildReading(
+                    groups: RebuildGroup.State.allCases.map { ($0.rawValue, progress.groups[$0.rawValue] ?? 0) }
+                        + [("missing", progress.missingGroups)],
+                    unreadFolders: progress.unreadFolders)
+            })
     }
 }

@@ -76,11 +76,13 @@ public struct BacklogReading: Sendable {
     public var isClosed: Bool
     /// Whether the database refuses changes.
     public var isReadOnly: Bool
+    /// `nil` if the database is not being rebuilt from manifests.
+    public var rebuild: RebuildReading?
 
     public init(
         outbox: [(kind: String, count: Int)], due: Int, longestDueSeconds: Int, oldestRetriedSeconds: Int,
         oldestManifestSeconds: Int = 0, staged: Int, oldestStagedSeconds: Int, isClosed: Bool = false,
-        isReadOnly: Bool = false
+        isReadOnly: Bool = false, rebuild: RebuildReading? = nil
     ) {
         self.outbox = outbox
         self.due = due
@@ -91,6 +93,20 @@ public struct BacklogReading: Sendable {
         self.oldestStagedSeconds = oldestStagedSeconds
         self.isClosed = isClosed
         self.isReadOnly = isReadOnly
+        self.rebuild = rebuild
+    }
+}
+
+/// The progress of a rebuild from manifests.
+public struct RebuildReading: Sendable {
+    /// The groups by state, `missing` for those that are not back.
+    public var groups: [(state: String, count: Int)]
+    /// The people whose folders have not been read.
+    public var unreadFolders: Int
+
+    public init(groups: [(state: String, count: Int)], unreadFolders: Int) {
+        self.groups = groups
+        self.unreadFolders = unreadFolders
     }
 }
 
@@ -111,6 +127,17 @@ extension Exposition {
         addGauge(
             "syncd_database_read_only", "Whether the database refuses changes (read_only).",
             [(labels: "", value: backlog.isReadOnly ? 1 : 0)])
+        addGauge(
+            "syncd_rebuild", "Whether the database is being rebuilt from manifests.",
+            [(labels: "", value: backlog.rebuild == nil ? 0 : 1)])
+        addGauge(
+            "syncd_rebuild_groups", "Groups of the present rebuild, by state.",
+            (backlog.rebuild?.groups ?? [("missing", 0)]).map {
+                (labels: "state=\"\($0.state)\"", value: Double($0.count))
+            })
+        addGauge(
+            "syncd_rebuild_unread_folders", "People whose folders the rebuild has not read.",
+            [(labels: "", value: Double(backlog.rebuild?.unreadFolders ?? 0))])
         addGauge(
             "syncd_outbox_items",
             "Work for the jobs role, by kind, including cleanup reserved for uploads in progress.",

@@ -19,6 +19,8 @@ public struct CredentialSealer: Sendable {
         /// An account that a user had in that epoch and has left, while contents are moved out of it: never opened as
         /// the user's current one.
         case formerAccount(UserID, AccountEpoch)
+        /// The other groups of a user, in the manifest of that group.
+        case otherGroups(UserID, SharingGroupUUID)
 
         var additionalData: [UInt8] {
             switch self {
@@ -27,6 +29,8 @@ public struct CredentialSealer: Sendable {
             case .upload(let uploadUUID): Array("resumable_uploads.session:\(uploadUUID.rawValue.uppercased())".utf8)
             case .formerAccount(let userID, let epoch):
                 Array("account_moves.credentials:\(userID.rawValue):\(epoch.rawValue)".utf8)
+            case .otherGroups(let userID, let group):
+                Array("manifest.otherGroups:\(userID.rawValue):\(group.rawValue.uppercased())".utf8)
             }
         }
     }

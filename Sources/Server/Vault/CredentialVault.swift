@@ -247,3 +247,26 @@ public struct AccountSwitched: Error {
 public struct OwnerRemoved: Error, Equatable {
     public init() {}
 }
+
+// MARK: Manifests
+
+extension CredentialVault {
+    /// The text is padded to a multiple of this length, four UUIDs, since its length would show their number.
+    private static let sealedGroupsUnit = 4 * 37
+
+    /// Seals the other groups of a user for the manifest of `group`, whose readers must not know them.
+    /// - Throws: `CryptoError`.
+    public func seal(otherGroups: [SharingGroupUUID], of userID: UserID, in group: SharingGroupUUID) throws -> [UInt8] {
+        var text = otherGroups.map(\.rawValue).joined(separator: " ")
+        text += String(repeating: " ", count: Self.sealedGroupsUnit - text.utf8.count % Self.sealedGroupsUnit)
+        return try sealer.seal(Array(text.utf8), for: .otherGroups(userID, group))
+    }
+
+    /// Opens what ``seal(otherGroups:of:in:)`` has returned; `nil` if its key is not known here, or it is damaged.
+    public func openOtherGroups(
+        _ sealed: [UInt8], of userID: UserID, in group: SharingGroupUUID
+    ) -> [SharingGroupUUID]? {
+        guard let bytes = try? sealer.openBytes(sealed, from: .otherGroups(userID, group)) else { return nil }
+        return String(decoding: bytes, as: UTF8.self).split(separator: " ").compactMap { SharingGroupUUID(String($0)) }
+    }
+}

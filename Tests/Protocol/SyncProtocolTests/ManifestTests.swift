@@ -131,11 +131,17 @@ struct ManifestTests {
                 userID: UserID(5), identity: [UInt8](repeating: 1, count: 16),
                 account: .init(type: .webDAV, id: "https://cloud.example/ada"), name: "Ada \u{2028}",
                 permission: .admin,
-                isOwning: true, owningUserID: nil, joinedAt: WireDate(secondsSince1970: 1)),
+                isOwning: true, owningUserID: nil, joinedAt: WireDate(secondsSince1970: 1),
+                otherGroups: .listed([SharingGroupUUID("aaaa-b")!, SharingGroupUUID("c")!])),
             ManifestMember(
                 userID: UserID(6), identity: [UInt8](repeating: 2, count: 16), account: nil, name: "",
                 permission: .read,
-                isOwning: false, owningUserID: UserID(5), joinedAt: WireDate(secondsSince1970: 2)),
+                isOwning: false, owningUserID: UserID(5), joinedAt: WireDate(secondsSince1970: 2),
+                otherGroups: .sealed([1, 2, 3])),
+            ManifestMember(
+                userID: UserID(7), identity: [UInt8](repeating: 3, count: 16), account: nil, name: "Eve",
+                permission: .write,
+                isOwning: true, owningUserID: nil, joinedAt: WireDate(secondsSince1970: 3), otherGroups: .listed([])),
         ]
     }
 

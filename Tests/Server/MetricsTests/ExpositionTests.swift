@@ -209,7 +209,7 @@ final class ExpositionTests {
         metrics.requestBegan(.index)
         let backlog = BacklogReading(
             outbox: [("sendPush", 2)], due: 1, longestDueSeconds: 5, oldestRetriedSeconds: 6, staged: 3,
-            oldestStagedSeconds: 7)
+            oldestStagedSeconds: 7, rebuild: RebuildReading(groups: [("missing", 4)], unreadFolders: 5))
         var known: [String: Set<String>] = [:]
         for line in String(decoding: try metrics.exposition(backlog), as: UTF8.self).split(separator: "\n") {
             let words = line.split(separator: " ")
@@ -220,5 +220,6 @@ final class ExpositionTests {
             }
         }
         #expect(known["syncd_outbox_items"] != nil && known["syncd_staged_oldest_seconds"] != nil)
+        #expect(known["syncd_rebuild_groups"] != nil && known["syncd_rebuild_unread_folders"] != nil)
     }
 }

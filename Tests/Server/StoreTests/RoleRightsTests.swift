@@ -48,7 +48,8 @@ struct RoleRightsTests {
         "schema_migrations": "name", "schema_lease": "owner", "sharing_groups": "name", "memberships": "permission",
         "invitations": "permission", "files": "mime_type", "exchanged_codes": "lease_owner", "quota_windows": "uses",
         "apple_notices": "handled_at", "content_hashes": "object_id", "imported_groups": "imported_at",
-        "gone_contents": "reason", "key_holders": "role",
+        "gone_contents": "reason", "key_holders": "role", "rebuilds": "begun_at", "rebuild_groups": "state",
+        "rebuild_files": "object_name",
     ]
 
     private func isDenied(_ statement: String, to connection: inout Connection) throws -> Bool {
@@ -96,6 +97,32 @@ struct RoleRightsTests {
             #expect(try accounts.rights(role).settle(as: accounts.fixture.settings))
             #expect(try accounts.rights(role).areExact)
         }
+    }
+
+    @Test("The jobs role may bring groups and members back while a rebuild is on, and not afterwards")
+    func rebuild() throws {
+        let accounts = try Accounts()
+        let settings = try #require(accounts.settings[.jobs])
+        func settle() throws { _ = try accounts.rights(.jobs).settle(as: accounts.fixture.settings) }
+        func mayAddMembers() throws -> Bool {
+            var connection = try Connection(settings)
+            return try !isDenied(Self.statement(.insert, "memberships"), to: &connection)
+        }
+        try settle()
+        #expect(try !mayAddMembers())
+        var administrator = try Connection(accounts.fixture.settings)
+        try administrator.executeScript(
+            """
+            INSERT INTO rebuilds (rebuild_id, begun_at, holds_everyone, first_new_user_id)
+            VALUES (1, '2026-01-01', FALSE, 1000000000)
+            """)
+        try settle()
+        #expect(try mayAddMembers())
+        #expect(try accounts.rights(.jobs).areExact)
+        try administrator.executeScript("UPDATE rebuilds SET ended_at = '2026-01-02'")
+        #expect(try accounts.rights(.jobs).surplus.contains(AccountRights.Grant(.insert, "memberships")))
+        try settle()
+        #expect(try !mayAddMembers())
     }
 
     @Test("Privileges outside the database's tables are reported and kept, because others granted them")

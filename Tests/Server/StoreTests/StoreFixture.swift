@@ -206,8 +206,8 @@ extension OutboxItem {
         case .inStorage(.deleteObject(let object), _): object.objectID
         case .inStorage(.writeWarningFile(let objectID), _): objectID
         case .inStorage(.hashObject(let objectID), _): objectID
-        case .inStorage(.writeIndexPage, _), .inStorage(.writeManifest, _), .sendPush, .removePushTopic, .revokeGrant,
-            .incomplete:
+        case .inStorage(.writeIndexPage, _), .inStorage(.writeManifest, _), .inStorage(.readManifests, _), .sendPush,
+            .removePushTopic, .revokeGrant, .incomplete:
             nil
         }
     }

@@ -30,6 +30,9 @@ final class FakeCloud: CloudProvider {
         var announcesLength = false
         /// The number of bytes by which an object's description exceeds its real size.
         var extraBytes: Int64 = 0
+        var listFailure: CloudStorageError?
+        /// The identifiers of the objects in each person's folder, by access token; `nil` if all share one.
+        var folders: [String: [String]]?
         /// Whether an object's description contains its SHA-256.
         var reportsSHA256 = false
     }
@@ -57,6 +60,7 @@ final class FakeCloud: CloudProvider {
     /// The ranges that downloads requested, in order; `nil` for everything.
     var requestedRanges: [ClosedRange<Int64>?] { state.withLock { $0.requestedRanges } }
     var objects: [String: [UInt8]] { state.withLock { $0.objects.mapValues(\.bytes) } }
+    var namesByID: [String: String] { state.withLock { $0.objects.mapValues(\.name) } }
     var names: [String] { state.withLock { $0.objects.values.map(\.name) } }
     func replace(_ objectID: String, by bytes: [UInt8]?) {
         state.withLock { state in
@@ -163,7 +167,15 @@ final class FakeCloud: CloudProvider {
     }
 
     func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
-        page(state.withLock { $0.objects.map { Self.stored($0.key, $0.value.name, $0.value.bytes) } })
+        if let failure = behaviour.listFailure { throw failure }
+        guard let folders = behaviour.folders else {
+            return page(state.withLock { $0.objects.map { Self.stored($0.key, $0.value.name, $0.value.bytes) } })
+        }
+        let own = folders[try access.tokens.current().text] ?? []
+        page(
+            state.withLock { state in
+                own.compactMap { id in state.objects[id].map { Self.stored(id, $0.name, $0.bytes) } }
+            })
     }
 
     private static func stored(_ objectID: String, _ name: String, _ bytes: [UInt8]) -> StoredObject {

@@ -7,6 +7,7 @@ import Store
 import SyncProtocol
 import Synchronization
 import Testing
+import Vault
 
 @testable import SyncService
 
@@ -119,6 +120,47 @@ struct ManifestWorkTests {
         #expect(server.cloud.names.contains(stated.cloudName))
         #expect(server.cloud.names.contains { ManifestName($0)?.groupUUID == alice.group })
         #expect(try server.count("SELECT COUNT(*) FROM outbox") == 0)
+    }
+
+    @Test("It states in which other groups its members are: readable for the owner, sealed for others; new ones too")
+    func otherGroups() throws {
+        let bob = try server.join(alice, as: "bob")
+        publish(from: 1)
+        try work()
+        clock.advance(600)
+        try work()
+        let stated = try #require(try manifests().last)
+        #expect(stated.members[0].otherGroups == .listed([]))
+        // Bob joins another group, which has no files yet.
+        let carol = try server.signUp("carol")
+        let invitation =
+            server.send(
+                CreateSharingInvitationRequest(permission: .read, sharingGroupUUID: carol.group), as: carol
+            ).json["sharingInvitationUUID"] as? String
+        let code = try #require(invitation.flatMap { SharingInvitationUUID($0) })
+        try #require(server.send(RedeemSharingInvitationRequest(sharingInvitationUUID: code), as: bob).status == 200)
+        try work()
+        #expect(try manifests().count == 1)
+
+        #expect(server.upload(someBytes(5), of: someFile(), master: 1, by: carol).status == 200)
+        #expect(server.commit(from: 1, by: carol).status == 200)
+        clock.advance(600)
+        // The scan of Carol's group finds that the manifest of Alice's lacks it.
+        #expect(try work() == 1 && work() == 1)
+        #expect(try work() == 0)
+        let (vault, number) = (server.services.storage.vault, try server.userID(of: bob))
+        var found: [[SharingGroupUUID]] = []
+        for manifest in try manifests() where manifest.header.groupUUID == alice.group {
+            #expect(manifest.members[0].otherGroups == .listed([]))
+            guard case .sealed(let sealed) = manifest.members[1].otherGroups else {
+                Issue.record("not sealed")
+                return
+            }
+            found.append(try #require(vault.openOtherGroups(sealed, of: number, in: alice.group)))
+            #expect(vault.openOtherGroups(sealed, of: number, in: carol.group) == nil)
+        }
+        // The one before, and the new one.
+        #expect(found.sorted { $0.count < $1.count } == [[], [carol.group]])
     }
 
     @Test("An unchanged group gets no new manifest; changes within a minute share one")

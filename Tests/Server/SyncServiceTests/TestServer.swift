@@ -43,7 +43,8 @@ struct TestServer: Sendable {
         accounts: [any AccountProvider] = [], push: PushServices = PushServices(),
         providers: ScriptedTransport? = nil, quotas: Quotas = .standard, requestTurns: RequestTurns? = nil,
         transferLimit: TransferLimit? = nil, redirectURIs: Set<String> = [], publicURL: String? = nil,
-        replacedVersionSeconds: Int64 = 0, now: @escaping @Sendable () -> WireDate = { noon }
+        replacedVersionSeconds: Int64 = 0, watchesMaintenance: Bool = false,
+        now: @escaping @Sendable () -> WireDate = { noon }
     ) throws {
         self.providers = providers
         let settings =
@@ -87,7 +88,9 @@ struct TestServer: Sendable {
                 }
             },
             signInTickets: SignInTickets(keys: keys),
-            requestTurns: requestTurns, transferLimit: transferLimit)
+            requestTurns: requestTurns, transferLimit: transferLimit,
+            maintenance: watchesMaintenance
+                ? MaintenanceWatch(store: store, logger: Logger(label: "watch", factory: { [log] _ in log })) : nil)
         var logger = Logger(label: "test", factory: { [log] _ in log })
         logger.logLevel = .debug
         router = Router(

@@ -195,7 +195,8 @@ extension ServerConnectionError {
         undoUntil = body?.undoUntil
         usableFrom = body?.usableFrom
         // The messages of other codes are for developers.
-        if code == .serverUnavailable, serverCode.map({ $0 == ErrorCode.maintenance.rawValue }) ?? true {
+        let forPeople = [ErrorCode.maintenance, .restoring].map(\.rawValue)
+        if code == .serverUnavailable, serverCode.map({ forPeople.contains($0) }) ?? true {
             maintenanceMessage = ServiceMessage(reply)?.text
         }
     }

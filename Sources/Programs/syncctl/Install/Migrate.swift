@@ -36,11 +36,14 @@ struct Migrate: ReportingCommand {
 /// The database accounts of the roles, if the configuration has any.
 enum RoleAccounts {
     /// Grants each account the privileges that its role needs, and revokes other table privileges.
+    /// - Parameter isRebuilding: whether a rebuild is about to begin, or has ended; `nil` if neither.
     /// - Returns: the accounts whose privileges have changed.
     /// - Throws: ``StoreError``.
-    static func settle(_ configuration: ServerConfiguration) throws -> [String] {
+    @discardableResult
+    static func settle(_ configuration: ServerConfiguration, isRebuilding: Bool? = nil) throws -> [String] {
         var changed: [String] = []
-        for rights in try rights(configuration) where try rights.settle(as: configuration.database) {
+        for rights in try rights(configuration, isRebuilding: isRebuilding)
+        where try rights.settle(as: configuration.database) {
             changed.append(rights.account)
         }
         return changed
@@ -100,9 +103,11 @@ enum RoleAccounts {
         return .good("rights", "the database account \(rights.account) may do what its role needs, and no more")
     }
 
-    private static func rights(_ configuration: ServerConfiguration) throws -> [AccountRights] {
+    private static func rights(
+        _ configuration: ServerConfiguration, isRebuilding: Bool? = nil
+    ) throws -> [AccountRights] {
         try ServerRole.allCases.compactMap { role in
-            try configuration.roleAccounts[role].map { try AccountRights(of: role, $0) }
+            try configuration.roleAccounts[role].map { try AccountRights(of: role, $0, isRebuilding: isRebuilding) }
         }
     }
 }

@@ -38,7 +38,7 @@ struct DatabaseExamination {
                     clock: try session.clockMilliseconds(), own: WallClock.millisecondsSince1970(),
                     outbox: try session.outboxOverview(at: now),
                     keys: try SealingKeyCheck(&session), schema: try session.schema(),
-                    closed: try session.maintenanceNotice()
+                    closed: try session.maintenanceNotice(), rebuild: try session.rebuildProgress()
                 )
             }
             var full: Diagnosis?
@@ -53,7 +53,7 @@ struct DatabaseExamination {
                 SchemaCheck.judge(seen.schema),
                 ClockCheck.database(ownMilliseconds: seen.own, databaseMilliseconds: seen.clock),
                 seen.keys.judge(sealer), JobsCheck.judge(seen.outbox),
-            ] + roles
+            ] + [seen.rebuild?.diagnosis].compactMap(\.self) + roles
         } catch let error as MigrationError {
             // During an upgrade, the administrator has usually closed the server.
             return closed(notice(as: configuration.database)) + [

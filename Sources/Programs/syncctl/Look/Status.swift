@@ -30,14 +30,14 @@ struct StatusCommand: ReportingCommand {
     func report() throws -> any Report {
         let installation = try Installation(options)
         let now = installation.now
-        let (counts, notice) = try installation.store.snapshot {
-            (try $0.overview(at: now, isExact: exact), try $0.maintenanceNotice())
+        let (counts, notice, rebuild) = try installation.store.snapshot {
+            (try $0.overview(at: now, isExact: exact), try $0.maintenanceNotice(), try $0.rebuildProgress())
         }
         let maintenance = MaintenanceReport(allHosts: notice, thisHost: host.files.text)
         return Status(
             serverVersion: ServerRelease.text, schema: MigrationRunner.newestStep,
             database: installation.databaseDescription, sandbox: installation.configuration.sandbox != nil,
-            maintenance: maintenance.isOpen ? nil : maintenance, counts: counts)
+            maintenance: maintenance.isOpen ? nil : maintenance, rebuild: rebuild, counts: counts)
     }
 }
 

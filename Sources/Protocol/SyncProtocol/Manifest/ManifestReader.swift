@@ -179,6 +179,8 @@ private struct ParsedLine {
     private(set) var strings: [String: String] = [:]
     private(set) var columns: [String: [Int64]] = [:]
     private(set) var texts: [String: [String]] = [:]
+    /// The members whose value is an empty array.
+    private(set) var emptyArrays: Set<String> = []
     private(set) var owners: [(userID: Int64, storage: String)] = []
 
     /// Parses an object with one member, which is an object; what has an unexpected type is skipped.
@@ -209,7 +211,10 @@ private struct ParsedLine {
 
     private mutating func array(_ name: String, _ parser: inout JSONParser) throws(JSONParser.SyntaxError) {
         try parser.expect("[")
-        if parser.accept("]") { return }
+        if parser.accept("]") {
+            emptyArrays.insert(name)
+            return
+        }
         repeat {
             switch parser.peek() {
             case UInt8(ascii: "\""): texts[name, default: []].append(try parser.string())
@@ -314,6 +319,24 @@ extension ManifestMember {
         }
         self.init(
             userID: userID, identity: identity, account: account, name: name, permission: permission,
-            isOwning: isOwning, owningUserID: line.user("owningUserID"), joinedAt: joinedAt)
+            isOwning: isOwning, owningUserID: line.user("owningUserID"), joinedAt: joinedAt,
+            otherGroups: OtherGroups(line))
+    }
+}
+
+extension ManifestMember.OtherGroups {
+    /// nil if the line does not state them, or not in a form that this reader knows.
+    fileprivate init?(_ line: ParsedLine) {
+        let name = "otherGroups"
+        if let sealed = line.strings[name] {
+            guard let bytes = Base64URL.bytes(of: sealed) else { return nil }
+            self = .sealed(bytes)
+        } else if let texts = line.texts[name] ?? (line.emptyArrays.contains(name) ? [] : nil) {
+            let groups = texts.compactMap { SharingGroupUUID($0) }
+            guard groups.count == texts.count else { return nil }
+            self = .listed(groups)
+        } else {
+            return nil
+        }
     }
 }

@@ -139,6 +139,16 @@ public struct ManifestMember: Sendable, Equatable {
     /// Whose storage takes the new files of a member without storage; nil if nobody's does.
     public var owningUserID: UserID?
     public var joinedAt: WireDate
+    /// The other groups with files that the member is in; nil if not stated.
+    public var otherGroups: OtherGroups?
+
+    /// The groups that a server which takes this one back must know before it shows the member a list.
+    public enum OtherGroups: Sendable, Equatable {
+        /// For the owner in whose storage the manifest is.
+        case listed([SharingGroupUUID])
+        /// For everybody else: only the server can open it.
+        case sealed([UInt8])
+    }
 
     public struct Account: Sendable, Equatable {
         public var type: AccountType
@@ -153,7 +163,7 @@ public struct ManifestMember: Sendable, Equatable {
 
     public init(
         userID: UserID, identity: [UInt8], account: Account?, name: String, permission: Permission, isOwning: Bool,
-        owningUserID: UserID?, joinedAt: WireDate
+        owningUserID: UserID?, joinedAt: WireDate, otherGroups: OtherGroups? = nil
     ) {
         self.userID = userID
         self.identity = identity
@@ -163,6 +173,7 @@ public struct ManifestMember: Sendable, Equatable {
         self.isOwning = isOwning
         self.owningUserID = owningUserID
         self.joinedAt = joinedAt
+        self.otherGroups = otherGroups
     }
 }
 

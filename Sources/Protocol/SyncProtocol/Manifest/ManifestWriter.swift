@@ -42,6 +42,13 @@ public struct ManifestWriter: Sendable {
             writer.field("isOwning", member.isOwning)
             writer.field("owningUserID", member.owningUserID)
             writer.field("joined", member.joinedAt)
+            switch member.otherGroups {
+            case nil: break
+            case .listed(let groups):
+                writer.key("otherGroups")
+                writer.array { writer in for group in groups { writer.value(text: group.rawValue) } }
+            case .sealed(let bytes): writer.field("otherGroups", text: Base64URL.text(of: bytes))
+            }
         }
     }
 

@@ -112,6 +112,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case serverUnavailable = "server_unavailable"
     case databaseUnavailable = "database_unavailable"
     case maintenance
+    case restoring
     case pushTimeout = "push_timeout"
     case cloudTimeout = "cloud_timeout"
     case serverTimeout = "server_timeout"
@@ -271,6 +272,8 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .serverUnavailable: Row(502, .world, "the server is currently unavailable", isRetryable: true)
         case .databaseUnavailable: Row(503, .world, "the database cannot be reached", isRetryable: true)
         case .maintenance: Row(503, .world, "the server is down for maintenance", isRetryable: true)
+        case .restoring:
+            Row(503, .world, "the server is being rebuilt, and has not got back to this person yet", isRetryable: true)
         case .pushTimeout: Row(504, .world, "the push service is too slow", isRetryable: true)
         case .cloudTimeout: Row(504, .storage, "the storage provider is too slow", isRetryable: true)
         case .serverTimeout: Row(504, .world, "the server took too long", isRetryable: true)

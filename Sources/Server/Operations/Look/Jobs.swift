@@ -178,6 +178,7 @@ extension ListedWork: Report {
         case .hashObject: "read \(object) in the\(storage) storage of \(person) to compute its hash"
         case .writeWarningFile: "write the initial file into the\(storage) storage of \(person)"
         case .writeManifest: "write the manifest of a group into the\(storage) storage of \(person)"
+        case .readManifests: "read the manifests in the\(storage) storage of \(person)"
         case .writeIndexPage: "write the page that lists the files in the\(storage) storage of \(person)"
         case .sendPush:
             "notify \(pushTarget == "group" ? "the other members of a group, for" : "a device of") \(person)"

@@ -147,6 +147,11 @@ extension StoreSession {
             "contentHashes": try count("SELECT COUNT(*) FROM content_hashes WHERE user_id = ?", id),
             "indexPages": try count("SELECT COUNT(*) FROM index_pages WHERE user_id = ?", id),
             "manifests": try count("SELECT COUNT(*) FROM manifests WHERE owning_user_id = ?", id),
+            "manifestMembers": try count("SELECT COUNT(*) FROM manifest_members WHERE user_id = ?", id),
+            "rebuildAwaited": try count("SELECT COUNT(*) FROM rebuild_awaited WHERE user_id = ?", id),
+            "rebuildClaims": try count("SELECT COUNT(*) FROM rebuild_claims WHERE user_id = ?", id),
+            "rebuildMembers": try count("SELECT COUNT(*) FROM rebuild_members WHERE user_id = ?", id),
+            "rebuildVisits": try count("SELECT COUNT(*) FROM rebuild_visits WHERE user_id = ?", id),
             "pushRegistrations": try count("SELECT COUNT(*) FROM push_registrations WHERE user_id = ?", id),
             "outbox": try count(
                 "SELECT COUNT(*) FROM outbox WHERE user_id = ? AND kind NOT IN ('removePushTopic', 'revokeGrant')", id),

@@ -13,17 +13,20 @@ public struct Status: Report {
     public var sandbox: Bool
     /// Where the server is closed; absent if it is open everywhere.
     public var maintenance: MaintenanceReport?
+    /// Absent if no rebuild is in progress.
+    public var rebuild: RebuildProgress?
     public var counts: StoreOverview
 
     public init(
         serverVersion: String, schema: Int, database: String, sandbox: Bool, maintenance: MaintenanceReport? = nil,
-        counts: StoreOverview
+        rebuild: RebuildProgress? = nil, counts: StoreOverview
     ) {
         self.serverVersion = serverVersion
         self.schema = schema
         self.database = database
         self.sandbox = sandbox
         self.maintenance = maintenance
+        self.rebuild = rebuild
         self.counts = counts
     }
 
@@ -45,6 +48,7 @@ public struct Status: Report {
             "outbox    \(outbox.due) due, \(outbox.leased) in progress, \(outbox.failing) failed before"
                 + (outbox.due > 0 ? "; due for up to \(Quantity.seconds(outbox.longestDueSeconds))" : ""),
         ]
+        if let rebuild { lines.insert("rebuild   \(rebuild.text)", at: 1) }
         if let maintenance { lines.insert(contentsOf: maintenance.lines, at: 0) }
         if sandbox { lines.insert("SANDBOX: no call reaches a real cloud. Never use it for real people.", at: 0) }
         return lines

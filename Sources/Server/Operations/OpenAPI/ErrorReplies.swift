@@ -60,7 +60,7 @@ extension ErrorCode {
     static let anywhere: Set<ErrorCode> = [
         .badRequest, .malformedQuery, .endpointUnknown, .notFound, .methodNotAllowed, .bodyTooLarge, .requestTooLong,
         .misdirectedRequest, .tooManyRequests, .busy, .internal, .serverError, .notImplemented, .serverUnavailable,
-        .databaseUnavailable, .maintenance, .serverTimeout, .httpVersionNotSupported,
+        .databaseUnavailable, .maintenance, .restoring, .serverTimeout, .httpVersionNotSupported,
     ]
     /// For endpoints with parameters.
     static let parameters: Set<ErrorCode> = [

@@ -5,7 +5,7 @@ public import SyncProtocol
 public struct ManifestRecord: Equatable, Sendable {
     public var groupID: SharingGroupID
     public var owner: OwningUser
-    /// The group's master version in the manifest.
+    /// The group's master version in the manifest; −1 if it has to be written again although that version is current.
     public var masterVersion: MasterVersion
     /// The sequence in the manifest's name.
     public var sequence: Int64
@@ -29,6 +29,9 @@ public struct ManifestRecord: Equatable, Sendable {
         self.writtenAt = writtenAt
     }
 
+    /// Whether it has to be written again, because members have joined or left other groups.
+    public var isOutdated: Bool { masterVersion.rawValue < 0 }
+
     static let columns: ColumnList = [
         "sharing_group_id", "owning_user_id", "storage_type", "master_version", "sequence", "object_id",
         "previous_object_id", "size_bytes", "written_at",
@@ -45,7 +48,7 @@ public struct ManifestRecord: Equatable, Sendable {
         writtenAt = try row.date("written_at")
     }
 
-    fileprivate var columnValues: ColumnValues {
+    var columnValues: ColumnValues {
         [
             "sharing_group_id": .int(groupID.rawValue), "owning_user_id": .int(owner.userID.rawValue),
             "storage_type": .text(owner.storageType.rawValue), "master_version": .int(masterVersion.rawValue),
@@ -75,13 +78,16 @@ public struct ManifestAccount: Equatable, Sendable {
     public var permission: Permission
     public var owningUserID: UserID?
     public var joinedAt: WireDate
+    /// The other groups with files that they are in.
+    public var otherGroups: [SharingGroupUUID]
 }
 
 // MARK: Scheduling
 
 extension StoreSession {
     /// Groups whose master version is not the one for which manifests were last scheduled, at most `limit`: they have
-    /// changed, with their files, members or permissions, or they have never been looked at.
+    /// changed, with their files, members or permissions, or they have never been looked at. A group that is being
+    /// restored is not one: the manifests from which it comes back state more.
     ///
     /// Reads all groups, by their primary keys.
     public mutating func groupsWithoutManifests(limit: Int) throws(StoreError) -> [SharingGroupID] {
@@ -90,8 +96,8 @@ extension StoreSession {
             SELECT g.sharing_group_id
               FROM sharing_groups g
               LEFT JOIN manifest_scans s ON s.sharing_group_id = g.sharing_group_id
-             WHERE s.master_version IS NULL
-                OR s.master_version <> g.master_version
+             WHERE NOT g.is_restoring
+               AND (s.master_version IS NULL OR s.master_version <> g.master_version)
              ORDER BY g.sharing_group_id
              LIMIT ?
             """, [.int(Int64(limit))]
@@ -146,12 +152,52 @@ extension StoreSession {
             """, [group]
         ) { row throws(StoreError) in try ManifestRecord(row.columns(of: "m")) }
         for manifest in ended { try remove(manifest, at: now) }
+        try refreshManifests(ofMembersSince: groupID)
         try execute(
             """
             UPDATE manifest_scans
                SET master_version = ?, scanned_at = ?
              WHERE sharing_group_id = ?
             """, [.int(version), .date(now), group])
+    }
+
+    /// Has the manifests written again that state the other groups of people who are in this group, with files, since it
+    /// was last scanned, or who no longer are.
+    private mutating func refreshManifests(ofMembersSince groupID: SharingGroupID) throws(StoreError) {
+        let group = Value.int(groupID.rawValue)
+        let present = try all(
+            """
+            SELECT m.user_id
+              FROM memberships m
+              JOIN sharing_groups g ON g.sharing_group_id = m.sharing_group_id
+             WHERE m.sharing_group_id = ?
+               AND NOT g.is_deleted
+               AND EXISTS (SELECT 1 FROM files f WHERE f.sharing_group_id = m.sharing_group_id AND NOT f.is_deleted)
+            """, [group]
+        ) { row throws(StoreError) in try row.number(0) as Int64 }
+        let stated = try all(
+            "SELECT user_id FROM manifest_members WHERE sharing_group_id = ?", [group]
+        ) { row throws(StoreError) in try row.number(0) as Int64 }
+        for userID in Set(stated).subtracting(present).sorted() {
+            try execute(
+                "DELETE FROM manifest_members WHERE sharing_group_id = ? AND user_id = ?", [group, .int(userID)])
+        }
+        for userID in Set(present).subtracting(stated).sorted() {
+            try execute(
+                "INSERT IGNORE INTO manifest_members (sharing_group_id, user_id) VALUES (?, ?)", [group, .int(userID)])
+        }
+        for userID in Set(present).symmetricDifference(stated).sorted() {
+            // No version of a group: the manifests are out of date.
+            try execute(
+                """
+                UPDATE memberships m
+                  JOIN manifest_scans s ON s.sharing_group_id = m.sharing_group_id
+                  LEFT JOIN manifests a ON a.sharing_group_id = m.sharing_group_id
+                   SET s.master_version = -1, a.master_version = -1
+                 WHERE m.user_id = ?
+                   AND m.sharing_group_id <> ?
+                """, [.int(userID), group])
+        }
     }
 
     /// Deletes the record of a manifest, and schedules the deletion of its objects.
@@ -319,6 +365,7 @@ extension StoreSession {
               FROM sharing_groups
              WHERE sharing_group_id = ?
                AND NOT is_deleted
+               AND NOT is_restoring
             """, [.int(groupID.rawValue)]
         ) { row throws(StoreError) in
             ManifestGroup(
@@ -331,7 +378,8 @@ extension StoreSession {
 
     /// The members of a group with their accounts, in the order of their numbers.
     public mutating func manifestAccounts(of groupID: SharingGroupID) throws(StoreError) -> [ManifestAccount] {
-        try all(
+        let otherGroups = try otherGroups(ofMembersOf: groupID)
+        return try all(
             """
             SELECT u.user_id, u.account_type, u.provider_user_id, u.display_name, m.permission, m.owning_user_id,
                    m.joined_at
@@ -346,8 +394,41 @@ extension StoreSession {
                 providerUserID: try row.string("provider_user_id"), name: try row.string("display_name"),
                 permission: try row.permission("permission"),
                 owningUserID: try row.optionalNumber("owning_user_id").map(UserID.init),
-                joinedAt: try row.date("joined_at"))
+                joinedAt: try row.date("joined_at"),
+                otherGroups: otherGroups[UserID(try row.number("user_id"))] ?? [])
         }
+    }
+
+    /// The groups with files that each member of a group is in besides it, also those that a rebuild waits for.
+    private mutating func otherGroups(
+        ofMembersOf groupID: SharingGroupID
+    ) throws(StoreError) -> [UserID: [SharingGroupUUID]] {
+        let group = Value.int(groupID.rawValue)
+        var groups: [UserID: [SharingGroupUUID]] = [:]
+        let rows = try all(
+            """
+            SELECT mine.user_id, g.sharing_group_uuid
+              FROM memberships mine
+              JOIN memberships other ON other.user_id = mine.user_id
+                                    AND other.sharing_group_id <> mine.sharing_group_id
+              JOIN sharing_groups g ON g.sharing_group_id = other.sharing_group_id
+             WHERE mine.sharing_group_id = ?
+               AND NOT g.is_deleted
+               AND EXISTS (SELECT 1 FROM files f WHERE f.sharing_group_id = g.sharing_group_id AND NOT f.is_deleted)
+             UNION
+            SELECT mine.user_id, a.sharing_group_uuid
+              FROM memberships mine
+              JOIN rebuild_awaited a ON a.user_id = mine.user_id
+              JOIN sharing_groups g ON g.sharing_group_id = mine.sharing_group_id
+             WHERE mine.sharing_group_id = ?
+               AND a.sharing_group_uuid NOT IN ('', g.sharing_group_uuid)
+             ORDER BY 1, 2
+            """, [group, group]
+        ) { row throws(StoreError) in
+            (UserID(try row.number(0)), try row.identifier(1, as: SharingGroupUUID.self))
+        }
+        for (userID, other) in rows { groups[userID, default: []].append(other) }
+        return groups
     }
 
     /// Passes all files of a group to `body`, deleted ones included, in the order of their creation.

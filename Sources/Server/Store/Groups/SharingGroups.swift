@@ -25,6 +25,7 @@ public struct Membership: Equatable, Sendable {
     public var groupUUID: SharingGroupUUID
     public var groupName: String?
     public var masterVersion: MasterVersion
+    /// What the member may do now; while the group is being restored, nobody may do more than read.
     public var permission: Permission
     /// The user whose storage receives the member's new files: the member, or the user who invited them; `nil` if that
     /// user has left.
@@ -46,7 +47,7 @@ extension Membership {
     /// The columns that ``init(_:)`` reads, of the group `g`, the membership `m` and the user `o` who owns the member's
     /// new files.
     static let columns: ColumnList = [
-        "g.sharing_group_id", "g.sharing_group_uuid", "g.name", "g.master_version", "g.reuploads",
+        "g.sharing_group_id", "g.sharing_group_uuid", "g.name", "g.master_version", "g.reuploads", "g.is_restoring",
         "m.permission", "m.invitation_uuid", "o.user_id", "o.account_type",
     ]
 
@@ -58,7 +59,8 @@ extension Membership {
         masterVersion = MasterVersion(try group.number("master_version"))
         reuploads = try group.number("reuploads")
         let membership = row.columns(of: "m")
-        permission = try membership.permission("permission")
+        let permission = try membership.permission("permission")
+        self.permission = try group.flag("is_restoring") ? min(permission, .read) : permission
         invitation = try membership.optionalIdentifier("invitation_uuid")
         let owner = row.columns(of: "o")
         if let userID = try owner.optionalNumber("user_id") {
@@ -127,7 +129,8 @@ extension StoreSession {
         try connection.query(
             """
             SELECT g.sharing_group_id, g.sharing_group_uuid, g.name, g.master_version, g.restore_mark,
-                   g.restored_master_version, mine.permission, o.account_type, u.user_id, u.display_name
+                   g.restored_master_version, g.is_restoring, mine.permission, o.account_type, u.user_id,
+                   u.display_name
               FROM memberships mine
               JOIN sharing_groups g ON g.sharing_group_id = mine.sharing_group_id
               LEFT JOIN users o ON o.user_id = mine.owning_user_id
@@ -152,6 +155,7 @@ extension StoreSession {
     /// A group, without its members.
     private static func describe(_ row: borrowing Row) throws(StoreError) -> SharingGroupInfo {
         let owner: AccountType? = try row.optionalWord("account_type")
+        let permission = try row.permission("permission")
         let text = try row.optionalString("restore_mark")
         let mark = text.flatMap { RestoreMark($0) }
         guard (text == nil) == (mark == nil) else { throw .corrupt(table: "sharing_groups", column: "restore_mark") }
@@ -161,7 +165,7 @@ extension StoreSession {
             sharingGroupUUID: try row.identifier("sharing_group_uuid"),
             sharingGroupName: try row.optionalString("name"), deleted: false,
             masterVersion: MasterVersion(try row.number("master_version")),
-            permission: try row.permission("permission"), sharingGroupUsers: [],
+            permission: try row.flag("is_restoring") ? min(permission, .read) : permission, sharingGroupUsers: [],
             cloudStorageType: owner?.cloudStorageType, restoreMark: mark,
             restoredMasterVersion: restored)
     }

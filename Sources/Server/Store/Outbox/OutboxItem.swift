@@ -22,6 +22,8 @@ public struct OutboxItem: Equatable, Sendable {
         case writeIndexPage
         /// Write the manifest of a group into an owner's folder.
         case writeManifest
+        /// Read the manifests in an owner's folder, to rebuild their groups.
+        case readManifests
     }
 
     /// The work to do.
@@ -51,6 +53,7 @@ public struct OutboxItem: Equatable, Sendable {
         case .inStorage(.hashObject, _): .hashObject
         case .inStorage(.writeIndexPage, _): .writeIndexPage
         case .inStorage(.writeManifest, _): .writeManifest
+        case .inStorage(.readManifests, _): .readManifests
         case .sendPush: .sendPush
         case .removePushTopic: .removePushTopic
         case .revokeGrant: .revokeGrant
@@ -72,6 +75,7 @@ public enum StorageWork: Equatable, Sendable {
     case hashObject(objectID: String)
     case writeIndexPage
     case writeManifest(of: SharingGroupID)
+    case readManifests
 }
 
 /// An object in storage, known by its identifier, by name, or by both.
@@ -118,7 +122,7 @@ extension OutboxItem.Work {
     /// `nil` if a column that the kind requires is missing.
     fileprivate init?(_ kind: OutboxItem.Kind, for userID: UserID, _ row: borrowing Row) throws(StoreError) {
         switch kind {
-        case .deleteObject, .writeWarningFile, .hashObject, .writeIndexPage, .writeManifest:
+        case .deleteObject, .writeWarningFile, .hashObject, .writeIndexPage, .writeManifest, .readManifests:
             guard let storageType: CloudStorageType = try row.optionalWord("storage_type"),
                 let work = try StorageWork(kind, row)
             else { return nil }
@@ -155,6 +159,8 @@ extension StorageWork {
         case .writeManifest:
             guard let groupID: Int64 = try row.optionalNumber("sharing_group_id") else { return nil }
             self = .writeManifest(of: SharingGroupID(groupID))
+        case .readManifests:
+            self = .readManifests
         case .sendPush, .removePushTopic, .revokeGrant:
             return nil
         }
@@ -178,6 +184,8 @@ extension StorageWork {
             [
                 "kind": .text(OutboxItem.Kind.writeManifest.rawValue), "sharing_group_id": .int(groupID.rawValue),
             ]
+        case .readManifests:
+            ["kind": .text(OutboxItem.Kind.readManifests.rawValue)]
         }
     }
 }

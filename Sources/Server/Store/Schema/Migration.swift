@@ -56,6 +56,7 @@ struct Migration: Equatable {
             ("collations", PackageResources._023_collations_sql),
             ("change_signals", PackageResources._024_change_signals_sql),
             ("manifests", PackageResources._025_manifests_sql),
+            ("rebuild", PackageResources._026_rebuild_sql),
         ]
         return files.enumerated().map { place, file in
             Migration(version: place + 1, name: file.name, sql: String(decoding: file.text, as: UTF8.self))

@@ -19,14 +19,22 @@ public enum TableRight: String, CaseIterable, Comparable, Sendable {
 /// two require SELECT, the last requires INSERT and UPDATE.
 public enum RoleRights {
     /// The rights of one role on one table; none if the role does not use it.
-    public static func rights(of role: ServerRole, to table: String) -> Set<TableRight> {
+    /// - Parameter isRebuilding: whether the database is being rebuilt from manifests.
+    public static func rights(
+        of role: ServerRole, to table: String, isRebuilding: Bool = false
+    ) -> Set<TableRight> {
         guard let row = rows.first(where: { $0.table == table }) else { return [] }
         return switch role {
         case .api: row.api
         case .transfer: row.transfer
-        case .jobs: row.jobs
+        case .jobs: isRebuilding ? row.jobs.union(rebuilding[table] ?? none) : row.jobs
         }
     }
+
+    /// What the jobs role may do in addition during a rebuild, in which it brings groups back with their members.
+    private static let rebuilding: [String: Set<TableRight>] = [
+        "users": all, "sharing_groups": write, "memberships": all, "files": write,
+    ]
 
     /// All tables of the schema, including those that no role may access; a test compares them with the database.
     public static var tables: [String] { rows.map(\.table) }
@@ -81,6 +89,15 @@ public enum RoleRights {
         ("manifests", api: expire, transfer: none, jobs: all),
         ("manifest_keys", api: read, transfer: none, jobs: append),
         ("manifest_scans", api: none, transfer: none, jobs: write),
+        ("manifest_members", api: expire, transfer: none, jobs: [.select, .insert, .delete]),
+        // Only syncctl rebuild writes it. The api notes visits and recognises members; the jobs role reads the folders.
+        ("rebuilds", api: read, transfer: read, jobs: read),
+        ("rebuild_visits", api: [.select, .insert, .delete], transfer: read, jobs: change),
+        ("rebuild_groups", api: read, transfer: read, jobs: all),
+        ("rebuild_members", api: [.select, .update, .delete], transfer: none, jobs: all),
+        ("rebuild_files", api: none, transfer: none, jobs: all),
+        ("rebuild_claims", api: expire, transfer: read, jobs: [.select, .insert, .update]),
+        ("rebuild_awaited", api: [.select, .update, .delete], transfer: read, jobs: all),
         // Downloads write it, the jobs role removes old rows.
         ("gone_contents", api: none, transfer: write, jobs: expire),
         // Each process keeps its own row; the jobs role removes those of dead ones.
@@ -127,8 +144,12 @@ public struct AccountRights: Equatable, Sendable {
     public var areExact: Bool { missing.isEmpty && surplus.isEmpty && wider.isEmpty }
 
     /// Queries the database, with that account, for its rights.
+    /// - Parameter isRebuilding: whether to compare them with those during a rebuild; `nil` if the database says whether
+    ///   there is one.
     /// - Throws: ``StoreError``.
-    public init(of role: ServerRole, _ settings: ConnectionSettings) throws(StoreError) {
+    public init(
+        of role: ServerRole, _ settings: ConnectionSettings, isRebuilding: Bool? = nil
+    ) throws(StoreError) {
         do throws(MariaDBError) {
             // An account without any right cannot even select the database.
             var server = settings
@@ -167,9 +188,10 @@ public struct AccountRights: Equatable, Sendable {
                                         SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
                 """
             ) { row throws(MariaDBError) in wider.append(try row.text(0)) }
+            let isRebuilding = isRebuilding ?? Self.isRebuilding(settings, present)
             let wanted = Set(
                 RoleRights.tables.flatMap { table in
-                    RoleRights.rights(of: role, to: table).map { Grant($0, table) }
+                    RoleRights.rights(of: role, to: table, isRebuilding: isRebuilding).map { Grant($0, table) }
                 })
             self.account = account
             missing = wanted.subtracting(present).sorted()
@@ -178,6 +200,16 @@ public struct AccountRights: Equatable, Sendable {
         } catch {
             throw StoreError(error)
         }
+    }
+
+    /// Whether the database is being rebuilt, as far as the account may know.
+    private static func isRebuilding(_ settings: ConnectionSettings, _ present: Set<Grant>) -> Bool {
+        guard present.contains(Grant(.select, "rebuilds")), var connection = try? Connection(settings) else {
+            return false
+        }
+        var isOn = false
+        try? connection.query("SELECT 1 FROM rebuilds WHERE ended_at IS NULL") { _ throws(MariaDBError) in isOn = true }
+        return isOn
     }
 
     /// Grants missing rights and revokes surplus ones, table by table; may be repeated.

@@ -54,6 +54,11 @@ extension StoreSession {
         try execute("DELETE FROM account_switches WHERE user_id = ?", user)
         try execute("DELETE FROM retired_accounts WHERE user_id = ?", user)
         try execute("DELETE FROM devices WHERE user_id = ?", user)
+        try execute("DELETE FROM manifest_members WHERE user_id = ?", user)
+        try execute("DELETE FROM rebuild_awaited WHERE user_id = ?", user)
+        try execute("DELETE FROM rebuild_claims WHERE user_id = ?", user)
+        try execute("DELETE FROM rebuild_members WHERE user_id = ?", user)
+        try execute("DELETE FROM rebuild_visits WHERE user_id = ?", user)
         try execute("DELETE FROM users WHERE user_id = ?", user)
         changes.endedStreams.insert(userID)
         return true

@@ -71,6 +71,7 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
         let redeemer = Redeemer(invitation: request.sharingInvitationUUID, person: caller, context: context)
         let identity = IdentityReport(to: caller, isWanted: request.reportIdentity, context)
         if let done = try redeemer.earlierRedemption() { return .json(try done.with(identity)) }
+        try RebuildGate(context)?.admit(newcomer: caller, folderName: request.cloudFolderName)
         do {
             let (redeemed, isNew) = try EarlierGrant.retryingOnceIfRevoked {
                 try redeem(request, redeemer, exchange, context)

@@ -19,6 +19,7 @@ struct CloudWork: Sendable {
     let warningFile: OutboxWorker.WarningFile?
     let indexPages: IndexPageWork?
     let manifests: ManifestWork?
+    let rebuild: RebuildWork
     let readings: ReadingSlots
     let leaseOwner: String
     let now: @Sendable () -> WireDate
@@ -47,6 +48,14 @@ struct CloudWork: Sendable {
         case .writeWarningFile(let objectID): try writeWarningFile(objectID, for: item, storage)
         case .writeIndexPage: try indexPages?.write(for: owner, in: storage, logger)
         case .writeManifest(let groupID): try manifests?.write(groupID, for: owner, in: storage, logger)
+        case .readManifests:
+            var renewed = ContinuousClock.now
+            try rebuild.read(owner, in: storage, logger) {
+                signOfLife()
+                guard renewed.duration(to: .now) > Self.renewalInterval else { return true }
+                renewed = .now
+                return keepsLease(of: item)
+            }
         case .hashObject(let objectID): try hash(objectID, of: owner, for: item, storage, signOfLife)
         }
     }

@@ -52,7 +52,8 @@ public struct OutboxWorker: Sendable {
         let indexPages = IndexPageWork(store: store, leaseOwner: leaseOwner, now: now)
         cloudWork = CloudWork(
             store: store, storage: storage, warningFile: warningFile, indexPages: writesIndexPage ? indexPages : nil,
-            manifests: manifests.map { ManifestWork(store: store, settings: $0, now: now) }, readings: readings,
+            manifests: manifests.map { ManifestWork(store: store, vault: storage.vault, settings: $0, now: now) },
+            rebuild: RebuildWork(store: store, vault: storage.vault, now: now), readings: readings,
             leaseOwner: leaseOwner, now: now)
         pushWork = PushWork(store: store, services: push, leaseOwner: leaseOwner, now: now)
         revocationWork = RevocationWork(store: store, storage: storage, leaseOwner: leaseOwner)

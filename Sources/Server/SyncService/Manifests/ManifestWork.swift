@@ -73,6 +73,7 @@ struct ManifestWork: Sendable {
     private static let otherProcess = CloudStorageError.unavailable(detail: "another process writes the manifest")
 
     let store: MetadataStore
+    let vault: CredentialVault
     let settings: ManifestSettings
     let now: @Sendable () -> WireDate
 
@@ -95,7 +96,7 @@ struct ManifestWork: Sendable {
             guard let group = try session.manifestGroup(groupID),
                 former?.masterVersion != group.masterVersion || former?.owner != owner
             else { return nil }
-            return try ManifestText(of: groupID, group, for: owner, settings, at: now(), &session)
+            return try ManifestText(of: groupID, group, for: owner, settings, vault, at: now(), &session)
         }
         // The next scan removes the manifest of an owner without files, or of a removed group.
         guard let text, text.ownerHasFiles else { return }
@@ -163,9 +164,11 @@ struct ManifestText {
     /// compressed text.
     init(
         of groupID: SharingGroupID, _ group: ManifestGroup, for owner: OwningUser, _ settings: ManifestSettings,
-        at now: WireDate, _ session: inout StoreSession
+        _ vault: CredentialVault, at now: WireDate, _ session: inout StoreSession
     ) throws {
-        let salt = try RandomBytes.generate(count: 16)
+        // Members who have not come since a rebuild are known by their hashes only.
+        let absent = try session.absentIdentities(in: groupID)
+        let salt = try absent?.salt ?? RandomBytes.generate(count: 16)
         var writer = ManifestWriter(
             ManifestHeader(
                 groupUUID: group.groupUUID, groupName: group.name, createdAt: group.createdAt,
@@ -173,7 +176,14 @@ struct ManifestText {
                 restoredMasterVersion: group.restoredMasterVersion, writtenAt: now, serverURL: settings.serverURL,
                 ownerID: owner.userID, salt: salt, publicKey: settings.key.publicKey))
         for account in try session.manifestAccounts(of: groupID) {
-            writer.add(ManifestMember(account, salt: salt, isReader: account.userID == owner.userID))
+            let isReader = account.userID == owner.userID
+            var member = ManifestMember(account, salt: salt, isReader: isReader)
+            member.otherGroups =
+                isReader
+                ? .listed(account.otherGroups)
+                : .sealed(try vault.seal(otherGroups: account.otherGroups, of: account.userID, in: group.groupUUID))
+            if let identity = absent?.identities[account.userID] { member.identity = identity }
+            writer.add(member)
         }
         var stream = GzipStream()
         var digest = StorableDigest(.sha256)

@@ -71,7 +71,7 @@ extension Router {
             switch page {
             case .live: break
             case .ready: try checkStore()
-            case .failover: body = Array((maintenanceText ?? Self.unannounced).utf8)
+            case .failover: body = Array((maintenanceText ?? rebuildText ?? Self.unannounced).utf8)
             case .manifestKeys:
                 body = try manifestKeys()
                 headers = services.commonHeaders + [(name: "content-type", value: "application/json")]
@@ -100,6 +100,8 @@ extension Router {
         }
     }
 
+    private var rebuildText: String? { services.maintenance?.rebuild?.isOn == true ? RebuildGate.text : nil }
+
     private func manifestKeys() throws -> [UInt8] {
         let keys = try services.store.withSession { try $0.manifestKeys() }
         var writer = JSONWriter()
@@ -113,14 +115,16 @@ extension Router {
     }
 }
 
-/// The announcement of maintenance as known to a process, which keeps it while the database does not answer.
+/// The announcement of maintenance, and that of a rebuild, as known to a process, which keeps them while the database does
+/// not answer.
 public final class MaintenanceWatch: Sendable {
     /// How often to ask the database, and thus the longest time until an announcement takes effect.
     public static let interval: Duration = .milliseconds(500)
 
     private let store: MetadataStore
     private let logger: Logger
-    private let seen = Mutex<(notice: MaintenanceNotice?, isReadOnly: Bool)>((nil, false))
+    private typealias Seen = (notice: MaintenanceNotice?, isReadOnly: Bool, rebuild: RebuildMode?)
+    private let seen = Mutex<Seen>((nil, false, nil))
 
     public init(store: MetadataStore, logger: Logger) {
         self.store = store
@@ -133,11 +137,16 @@ public final class MaintenanceWatch: Sendable {
     /// Whether the database refuses changes.
     public var isReadOnly: Bool { seen.withLock { $0.isReadOnly } }
 
+    /// The rebuild of the database; `nil` if there was none.
+    public var rebuild: RebuildMode? { seen.withLock { $0.rebuild } }
+
     /// Asks the database.
     public func refresh() {
-        let now: (notice: MaintenanceNotice?, isReadOnly: Bool)
+        let now: Seen
         do {
-            now = try store.withSession { (try $0.maintenanceNotice(), try $0.isReadOnly()) }
+            now = try store.withSession { session in
+                (try session.maintenanceNotice(), try session.isReadOnly(), try session.rebuildMode())
+            }
         } catch { return }
         let former = seen.withLock { seen in
             defer { seen = now }

@@ -68,7 +68,7 @@ struct Refusal: Error, Equatable {
     private static func usualPause(after code: ErrorCode) -> Duration? {
         switch code {
         // nginx sends the same reply while one host is closed for maintenance (nginx/syncd-maintenance.conf).
-        case .maintenance: .seconds(120)
+        case .maintenance, .restoring: .seconds(120)
         case .tooManySimultaneousRequests: .seconds(2)
         // Long enough for a database to restart.
         default: [429, 503].contains(code.status) ? .seconds(5) : nil

@@ -310,7 +310,7 @@ public struct Router: Sendable {
         case 500:
             logger.error(
                 "Request failed because of a defect", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
-        case 502...507 where refusal.code != .maintenance:
+        case 502...507 where refusal.code != .maintenance && refusal.code != .restoring:
             logger.log(
                 level: Logger.Level(ofFailure: error), "Request failed",
                 metadata: .keyed([.reason: "\(String(reflecting: error))"]))

@@ -160,16 +160,20 @@ extension RequestContext {
     /// Finds the user of a person's account, and registers the device if it is new.
     /// - Parameter route: the endpoint's row of the table.
     /// - Throws: ``ErrorCode/userUnknown``, ``ErrorCode/accountRetired``, ``ErrorCode/staleEpoch``,
-    ///   ``ErrorCode/tooManyDevices``, ``StoreError``.
+    ///   ``ErrorCode/tooManyDevices``, ``ErrorCode/restoring``, ``StoreError``.
     func user(_ person: SignedInPerson, at route: EndpointRoute) throws -> SignedInUser {
         let (accountType, providerUserID) = (person.presented.accountType, person.profile.providerUserID)
-        let found = try store.withSession { session in
+        var found = try store.withSession { session in
             let found = try session.user(accountType, providerUserID, device: person.device)
             if found == nil, let active = try session.activeAccountType(insteadOf: accountType, providerUserID) {
                 throw Refusal.accountRetired(
                     by: active, undoUntil: try undoTime(of: person, at: route, using: &session))
             }
             return found
+        }
+        if let gate = RebuildGate(self) {
+            let admitted = try gate.admit(person, found?.user)
+            found = admitted.map { user in (user: user, isDeviceKnown: found?.isDeviceKnown ?? false) }
         }
         guard let found else { throw Refusal(.userUnknown) }
         note(found.user)

@@ -12,6 +12,7 @@ struct AddUserEndpoint: Endpoint {
     func respond(
         to request: AddUserRequest, from caller: SignedInPerson, in context: RequestContext
     ) throws -> EndpointReply {
+        try RebuildGate(context)?.admit(newcomer: caller, folderName: request.cloudFolderName)
         let exchange = CredentialExchange(caller, context)
         let accountType = caller.presented.accountType
         let identity = IdentityReport(to: caller, isWanted: request.reportIdentity, context)
@@ -110,14 +111,18 @@ struct NewUser {
     var earlierGrant: EarlierGrant
 
     /// Obtains the credentials of the caller's account from the provider.
+    /// - Parameter acceptsUsedCode: whether a code that no longer works is ignored, because a lost server has used it; then
+    ///   the access token has to suffice until the next sign-in.
     /// - Throws: ``AccountError``, ``StoreError``.
     static func obtained(
-        by exchange: CredentialExchange, folderName: String?, in context: RequestContext
+        by exchange: CredentialExchange, folderName: String?, acceptsUsedCode: Bool = false, in context: RequestContext
     ) throws -> NewUser {
         let earlierGrant = try EarlierGrant.found(of: exchange.person, in: context)
         return NewUser(
             accountType: exchange.presented.accountType, profile: exchange.person.profile, folderName: folderName,
-            credentials: try exchange.firstCredentials(keeping: earlierGrant.credentials), earlierGrant: earlierGrant)
+            credentials: acceptsUsedCode && earlierGrant.credentials == nil
+                ? try exchange.replacement(isReplacement: true)
+                : try exchange.firstCredentials(keeping: earlierGrant.credentials), earlierGrant: earlierGrant)
     }
 
     /// The folder name to store for an account: required if the storage has folders that people name, otherwise
@@ -132,15 +137,25 @@ struct NewUser {
     }
 
     /// Adds the user and their sealed credentials.
-    /// - Parameter acceptsRetired: whether an account from which an identity has switched away may start over.
+    /// - Parameters:
+    ///   - acceptsRetired: whether an account from which an identity has switched away may start over.
+    ///   - former: the number of a person who has been recognised during a rebuild; another one if it is taken.
     /// - Throws: ``StoreError/alreadyExists(key:)`` if the account has a user; ``ErrorCode/accountRetired``;
     ///   ``EarlierGrant/Lost``.
     func add(
-        to session: inout StoreSession, acceptsRetired: Bool = false, in context: RequestContext
+        to session: inout StoreSession, acceptsRetired: Bool = false, preferring former: UserID? = nil,
+        in context: RequestContext
     ) throws -> UserID {
-        let userID = try session.addUser(
-            accountType, profile.providerUserID, displayName: profile.displayName, cloudFolderName: folderName,
-            at: context.now)
+        let userID: UserID
+        if let former, try session.user(former) == nil {
+            userID = try session.addImportedUser(
+                accountType, profile.providerUserID, displayName: profile.displayName, cloudFolderName: folderName,
+                preferred: former, at: context.now)
+        } else {
+            userID = try session.addUser(
+                accountType, profile.providerUserID, displayName: profile.displayName, cloudFolderName: folderName,
+                at: context.now)
+        }
         // Checked after the insertion, which also succeeds if a concurrent switch has just left this account.
         if let active = try session.activeAccountType(insteadOf: accountType, profile.providerUserID) {
             guard acceptsRetired else { throw Refusal.accountRetired(by: active) }

@@ -28,20 +28,11 @@ struct CheckCredsEndpoint: Endpoint {
         _ exchange: CredentialExchange, _ caller: SignedInUser, _ context: RequestContext
     ) throws {
         let updated = try context.services.storage.vault.update(caller.record, context.logger) { kept in
-            try newCredentials(exchange, kept)
+            try exchange.newCredentials(besides: kept)
         }
         guard let updated else { throw Refusal(.userUnknown) }
         OfflineAccess.note(
             updated.credentials, of: exchange.presented.accountType, isNew: updated.isChanged, context)
-    }
-
-    /// The credentials to store; `nil` if nothing is new.
-    private func newCredentials(
-        _ exchange: CredentialExchange, _ kept: CredentialVault.Kept
-    ) throws -> StoredCredentials? {
-        guard let stored = kept.credentials else { return try exchange.replacement(isReplacement: kept.isUnreadable) }
-        // A record that can be opened again because its key is back replaces the record that cannot be opened.
-        return try exchange.update(of: stored) ?? (kept.isUnreadable ? stored : nil)
     }
 }
 

@@ -56,18 +56,25 @@ struct CredentialExchange {
 
     /// The credentials to store for a user without valid ones.
     ///
-    /// - Parameter isReplacement: whether there is a stored record that cannot be opened. Its tokens may have come from
-    ///   the presented code, so a code that no longer works is no reason to reject the user.
+    /// - Parameter isReplacement: whether there is a stored record that cannot be opened, or was lost with the database.
+    ///   Its tokens may have come from the presented code, so a code that no longer works is no reason to reject the user.
     func replacement(isReplacement: Bool) throws -> StoredCredentials {
         do {
             return try firstCredentials(keeping: nil)
         } catch AccountError.codeRejected where isReplacement {
-            context.logger.warning("Authorization code rejected; the stored credentials cannot be opened")
+            context.logger.warning("Authorization code rejected; the credentials that it gave are lost")
             var credentials = fromToken
             // Apps send a code repeatedly: this one must not be tried again.
             credentials.codeHash = presented.code.map { Self.hash($0).hexLowercase }
             return credentials
         }
+    }
+
+    /// The presented credentials to store for a user with the loaded ones; `nil` if nothing is new.
+    func newCredentials(besides kept: CredentialVault.Kept) throws -> StoredCredentials? {
+        guard let stored = kept.credentials else { return try replacement(isReplacement: kept.isUnreadable) }
+        // A record that can be opened again because its key is back replaces the record that cannot be opened.
+        return try update(of: stored) ?? (kept.isUnreadable ? stored : nil)
     }
 
     /// The credentials to store for a user who has `stored`; `nil` if nothing is new.

@@ -161,6 +161,20 @@ extension PrivateStackTests {
             #expect(report.texts["sandboxSilent"]?.fix?.hasPrefix("systemctl start syncsandbox.socket") == true)
         }
 
+        @Test("A rebuild from manifests is reported while it is in progress")
+        func rebuild() throws {
+            _ = try server.askDatabase(
+                """
+                INSERT INTO rebuilds (rebuild_id, begun_at, holds_everyone, first_new_user_id)
+                VALUES (1, UTC_TIMESTAMP(), FALSE, 1000000)
+                """)
+            defer { _ = try? server.askDatabase("DELETE FROM rebuilds") }
+
+            let report = try host.doctor()
+            #expect(report.codes.contains("rebuildOn"), "\(report.output)")
+            #expect(report.texts["rebuildOn"]?.fix?.hasPrefix("syncctl rebuild status") == true)
+        }
+
         @Test("Maintenance is reported first, with the command that ends it")
         func maintenance() throws {
             let tool = try OperatorTool(server)

@@ -24,6 +24,7 @@ struct FsckTests {
         Damage("membershipOfNothing", "INSERT INTO memberships VALUES (1, 99, NULL, 'read', NULL, NOW())"),
         Damage("memberOfEndedGroup", "UPDATE sharing_groups SET is_deleted = TRUE"),
         Damage("groupWithoutMembers", "DELETE FROM memberships"),
+        Damage("groupReadOnly", "UPDATE sharing_groups SET is_restoring = TRUE"),
         Damage("groupWithoutAdmin", "UPDATE memberships SET permission = 'write'"),
         Damage("memberWithForeignOwner", "UPDATE memberships SET owning_user_id = 99 WHERE user_id = 2"),
         Damage("memberWithOwnerWithoutStorage", "UPDATE memberships SET owning_user_id = 2 WHERE user_id = 2"),

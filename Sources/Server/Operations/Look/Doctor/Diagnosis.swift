@@ -150,7 +150,7 @@ public enum DiagnosisCode: String, CaseIterable, Encodable, Sendable {
     // The database and its contents.
     case databaseUnavailable, databaseDenied, databaseFull, databaseReadOnly, databaseLocked
     case schemaDiffers, columnsDiffer, roleAccountUnusable, rightsMissing, rightsSurplus, rightsShared
-    case sealingKeyUnknown, tokensDamaged, jobsStandStill, pushRefused
+    case sealingKeyUnknown, tokensDamaged, jobsStandStill, pushRefused, rebuildOn
     // Backups.
     case backupMissing, backupOld, backupCopyOld
     // Time.
@@ -219,6 +219,8 @@ public enum DiagnosisCode: String, CaseIterable, Encodable, Sendable {
         case .jobsStandStill:
             ("jobs", .bad, "no push notifications; deleted files stay in their owners' storage")
         case .pushRefused: ("jobs", .bad, "these devices get no push notifications")
+        case .rebuildOn:
+            ("rebuild", .warning, "people wait (503) until all their groups are back; nobody can sign up")
         case .backupMissing: ("backup", .unknown, nil)
         case .backupOld:
             ("backup", .bad, "nothing until the database is lost; then all changes since the backup are also lost")

@@ -207,3 +207,14 @@ public struct VerificationReport: Report {
         return lines
     }
 }
+
+extension StoreSession {
+    /// Drops all tables of this server. For scratch databases, after ``requireEmpty()`` has confirmed that they contain
+    /// no data.
+    fileprivate mutating func dropAllTables() throws(StoreError) {
+        for table in StoredTable.allCases.reversed() {
+            try executeScript("DROP TABLE IF EXISTS `\(table.rawValue)`")
+        }
+        for table in StoredTable.bookkeeping { try executeScript("DROP TABLE IF EXISTS `\(table)`") }
+    }
+}

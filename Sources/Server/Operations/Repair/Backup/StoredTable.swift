@@ -33,6 +33,13 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     case contentHashes = "content_hashes"
     case indexPages = "index_pages"
     case manifestKeys = "manifest_keys"
+    case rebuilds
+    case rebuildVisits = "rebuild_visits"
+    case rebuildGroups = "rebuild_groups"
+    case rebuildMembers = "rebuild_members"
+    case rebuildFiles = "rebuild_files"
+    case rebuildClaims = "rebuild_claims"
+    case rebuildAwaited = "rebuild_awaited"
     case goneContents = "gone_contents"
     case restorations
     case importedUsers = "imported_users"
@@ -43,7 +50,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     /// the recorded ones have been replaced since the backup.
     static let bookkeeping = [
         "schema_migrations", "schema_lease", "cloud_checks", "key_holders", "resumable_uploads", "change_signals",
-        "manifests", "manifest_scans",
+        "manifests", "manifest_scans", "manifest_members",
     ]
 
     /// All rows in the order of the primary key, so that two backups of the same rows are identical.
@@ -77,6 +84,13 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         case .contentHashes: "SELECT * FROM content_hashes ORDER BY user_id, object_id"
         case .indexPages: "SELECT * FROM index_pages ORDER BY user_id"
         case .manifestKeys: "SELECT * FROM manifest_keys ORDER BY public_key"
+        case .rebuilds: "SELECT * FROM rebuilds ORDER BY rebuild_id"
+        case .rebuildVisits: "SELECT * FROM rebuild_visits ORDER BY account_type, provider_user_id"
+        case .rebuildGroups: "SELECT * FROM rebuild_groups ORDER BY sharing_group_id"
+        case .rebuildMembers: "SELECT * FROM rebuild_members ORDER BY sharing_group_id, former_user_id"
+        case .rebuildFiles: "SELECT * FROM rebuild_files ORDER BY sharing_group_id, file_uuid"
+        case .rebuildClaims: "SELECT * FROM rebuild_claims ORDER BY sharing_group_uuid, user_id, digest"
+        case .rebuildAwaited: "SELECT * FROM rebuild_awaited ORDER BY stated_by, user_id, sharing_group_uuid"
         case .goneContents: "SELECT * FROM gone_contents ORDER BY sharing_group_id, file_uuid, reason"
         case .restorations: "SELECT * FROM restorations ORDER BY backup_taken_at, restored_at"
         case .importedUsers: "SELECT * FROM imported_users ORDER BY source_user_id"
@@ -113,6 +127,13 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         case .contentHashes: "SELECT 1 FROM content_hashes LIMIT 1"
         case .indexPages: "SELECT 1 FROM index_pages LIMIT 1"
         case .manifestKeys: "SELECT 1 FROM manifest_keys LIMIT 1"
+        case .rebuilds: "SELECT 1 FROM rebuilds LIMIT 1"
+        case .rebuildVisits: "SELECT 1 FROM rebuild_visits LIMIT 1"
+        case .rebuildGroups: "SELECT 1 FROM rebuild_groups LIMIT 1"
+        case .rebuildMembers: "SELECT 1 FROM rebuild_members LIMIT 1"
+        case .rebuildFiles: "SELECT 1 FROM rebuild_files LIMIT 1"
+        case .rebuildClaims: "SELECT 1 FROM rebuild_claims LIMIT 1"
+        case .rebuildAwaited: "SELECT 1 FROM rebuild_awaited LIMIT 1"
         case .goneContents: "SELECT 1 FROM gone_contents LIMIT 1"
         case .restorations: "SELECT 1 FROM restorations LIMIT 1"
         case .importedUsers: "SELECT 1 FROM imported_users LIMIT 1"
@@ -356,6 +377,13 @@ extension StoreSession {
              UNION ALL SELECT 'content_hashes', COUNT(*) FROM content_hashes
              UNION ALL SELECT 'index_pages', COUNT(*) FROM index_pages
              UNION ALL SELECT 'manifest_keys', COUNT(*) FROM manifest_keys
+             UNION ALL SELECT 'rebuilds', COUNT(*) FROM rebuilds
+             UNION ALL SELECT 'rebuild_visits', COUNT(*) FROM rebuild_visits
+             UNION ALL SELECT 'rebuild_groups', COUNT(*) FROM rebuild_groups
+             UNION ALL SELECT 'rebuild_members', COUNT(*) FROM rebuild_members
+             UNION ALL SELECT 'rebuild_files', COUNT(*) FROM rebuild_files
+             UNION ALL SELECT 'rebuild_claims', COUNT(*) FROM rebuild_claims
+             UNION ALL SELECT 'rebuild_awaited', COUNT(*) FROM rebuild_awaited
              UNION ALL SELECT 'gone_contents', COUNT(*) FROM gone_contents
              UNION ALL SELECT 'restorations', COUNT(*) FROM restorations
              UNION ALL SELECT 'imported_users', COUNT(*) FROM imported_users
@@ -363,16 +391,5 @@ extension StoreSession {
             """
         ) { row throws(StoreError) in counts[try row.string(0)] = Int(try row.number(1)) }
         return counts
-    }
-}
-
-extension StoreSession {
-    /// Drops all tables of this server. For scratch databases, after ``requireEmpty()`` has confirmed that they contain
-    /// no data.
-    public mutating func dropAllTables() throws(StoreError) {
-        for table in StoredTable.allCases.reversed() {
-            try executeScript("DROP TABLE IF EXISTS `\(table.rawValue)`")
-        }
-        for table in StoredTable.bookkeeping { try executeScript("DROP TABLE IF EXISTS `\(table)`") }
     }
 }

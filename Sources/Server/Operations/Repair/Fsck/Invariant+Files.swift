@@ -159,6 +159,8 @@ extension Invariant {
                  WHERE NOT f.is_deleted
                    AND f.content_state = 'stored'
                    AND i.sharing_group_id IS NULL
+                   -- Objects of owners who have not come are unknown, and so are checksums that only reading reveals.
+                   AND NOT EXISTS (SELECT 1 FROM rebuild_groups r WHERE r.sharing_group_id = f.sharing_group_id)
                    AND (f.object_id IS NULL OR f.check_sum IS NULL OR f.size_bytes IS NULL)
                  LIMIT ?
                 """),

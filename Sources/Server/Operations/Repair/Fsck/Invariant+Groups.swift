@@ -52,6 +52,16 @@ extension Invariant {
                 try session.promoteAdmins()
             }),
         Invariant(
+            "groupReadOnly", .error, "A group can only be read, although no rebuild waits for its owners.",
+            brokenBy: """
+                SELECT CONCAT('group ', g.sharing_group_uuid), COALESCE(r.state, 'no rebuild')
+                  FROM sharing_groups g
+                  LEFT JOIN rebuild_groups r ON r.sharing_group_id = g.sharing_group_id
+                 WHERE g.is_restoring
+                   AND (r.state IS NULL OR r.state NOT IN ('restoring', 'diverged'))
+                 LIMIT ?
+                """),
+        Invariant(
             "memberWithForeignOwner", .warning, "A member's new files would go to a user who is not in the group.",
             brokenBy: """
                 SELECT CONCAT('group ', g.sharing_group_uuid), CONCAT('user ', m.user_id, ', owner ', m.owning_user_id)
@@ -192,6 +202,8 @@ extension Invariant {
                 SELECT CONCAT('user ', user_id), 'Google'
                   FROM users
                  WHERE account_type = 'Google'
+                   -- Whoever has not come since a rebuild began has named no folder yet.
+                   AND provider_user_id NOT LIKE 'absent %'
                    AND (cloud_folder_name IS NULL OR cloud_folder_name = '')
                  LIMIT ?
                 """),

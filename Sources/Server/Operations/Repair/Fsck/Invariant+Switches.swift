@@ -48,6 +48,8 @@ extension Invariant {
                    AND NOT EXISTS (SELECT 1
                                      FROM account_switches s
                                     WHERE s.user_id = f.owning_user_id AND s.state = 'reuploading')
+                   -- In a group that came back from a manifest, files wait whose objects were not found.
+                   AND NOT EXISTS (SELECT 1 FROM rebuild_groups r WHERE r.sharing_group_id = f.sharing_group_id)
                  LIMIT ?
                 """),
         Invariant(

@@ -228,6 +228,7 @@ extension Invariant {
                        WHEN 'hashObject' THEN storage_type IS NULL OR object_id IS NULL
                        WHEN 'writeWarningFile' THEN storage_type IS NULL
                        WHEN 'writeIndexPage' THEN storage_type IS NULL
+                       WHEN 'readManifests' THEN storage_type IS NULL
                        WHEN 'writeManifest' THEN storage_type IS NULL OR sharing_group_id IS NULL
                        WHEN 'removePushTopic' THEN object_name IS NULL
                        WHEN 'revokeGrant' THEN account_type IS NULL OR account_hash IS NULL OR credentials IS NULL

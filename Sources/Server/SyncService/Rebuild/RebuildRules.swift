@@ -1,0 +1,128 @@
+import OpenSSLCrypto
+import Providers
+import Store
+import SyncProtocol
+
+// The decisions of a rebuild (docs/adr/0121-a-server-rebuilt-from-manifests.md), without database and storage.
+
+/// What to do with a group, given the best manifest that somebody has brought.
+enum RebuildDecision: Equatable {
+    /// The group is not here: it comes back.
+    case create
+    /// The manifest is newer than the group here, which nobody has changed since: the group goes on to it.
+    case advance
+    /// Nothing that the manifest states is new.
+    case known
+    /// The manifest is newer, but people have changed the group here since: the operator decides.
+    case diverged
+
+    /// - Parameter group: the group here, locked; `nil` if there is none.
+    init(_ manifest: ManifestStand, for group: RebuildGroup?) {
+        guard let group else {
+            self = .create
+            return
+        }
+        // A group that was removed here was removed by its members.
+        guard !group.isDeleted else {
+            self = .known
+            return
+        }
+        let isNewer =
+            if let applied = group.applied {
+                manifest.isNewer(than: applied)
+            } else {
+                // The group is from a backup. What this server itself has written since is not newer; what it wrote
+                // before the backup has a version that the backup has reached.
+                group.restoreMark.map { $0 != manifest.restoreMark } ?? false
+                    && manifest.masterVersion > group.masterVersion
+            }
+        guard isNewer else {
+            self = .known
+            return
+        }
+        self = group.isUnchangedHere ? .advance : .diverged
+    }
+}
+
+extension ManifestStand {
+    /// Whether this manifest describes a later state of the same group.
+    ///
+    /// Within one history, the master version decides; after a restoration of the server that wrote them, which lowers
+    /// versions and changes the mark, the time does.
+    func isNewer(than other: ManifestStand) -> Bool {
+        guard restoreMark == other.restoreMark else {
+            return (writtenAt, masterVersion) > (other.writtenAt, other.masterVersion)
+        }
+        return (masterVersion, writtenAt) > (other.masterVersion, other.writtenAt)
+    }
+
+    /// The best of several manifests of one group, whatever their order; `nil` if there are none.
+    ///
+    /// Those of this server itself, after a restoration, have the group's present mark, and state nothing that it does
+    /// not know.
+    /// - Parameter presentMark: the group's mark here, if it is here and no manifest was applied yet.
+    static func best(of stands: [ManifestStand], besides presentMark: RestoreMark?) -> ManifestStand? {
+        let others = stands.filter { presentMark == nil || $0.restoreMark != presentMark }
+        // The latest history, then its highest version.
+        guard let latest = others.max(by: { $0.writtenAt < $1.writtenAt }) else { return nil }
+        return others.filter { $0.restoreMark == latest.restoreMark }.max { $1.isNewer(than: $0) }
+    }
+}
+
+/// What was found in the owner's folder for a file.
+enum ObjectVerdict: Equatable {
+    /// The object that contains the file's bytes.
+    ///
+    /// `checkSum` is the whole checksum that clients compare; `nil` if neither the storage nor the manifest states it.
+    case found(StoredObject, checkSum: CheckSum?)
+    /// No object of that name has the stated size and hash.
+    case missing
+
+    /// - Parameters:
+    ///   - file: what the manifest states.
+    ///   - objects: the objects in the folder that have the file's name, with or without a mark (``PlainName``).
+    init(_ file: PendingFile, among objects: [StoredObject]) {
+        let storage = file.storageType
+        // Of several equal ones, the same in each attempt.
+        let fitting = objects.filter { Self.fits($0, file, storage) }.min { $0.objectID < $1.objectID }
+        guard let fitting else {
+            self = .missing
+            return
+        }
+        let reported =
+            storage.traits.reportsCheckSum
+            ? fitting.providerHash.flatMap { CheckSum($0)?.canonical(as: storage.checkSumFlavour) } : nil
+        self = .found(fitting, checkSum: reported ?? file.wholeCheckSum)
+    }
+
+    private static func fits(_ object: StoredObject, _ file: PendingFile, _ storage: CloudStorageType) -> Bool {
+        if object.isInBin { return false }
+        if let size = file.sizeBytes, size != object.sizeBytes { return false }
+        guard let hash = object.providerHash else { return true }
+        if storage.traits.reportsCheckSum {
+            guard let digest = [UInt8](hexadecimal: hash) else { return false }
+            return digest.starts(with: file.checkSumBytes)
+        }
+        guard let stated = file.storageHash else { return true }
+        return hash.lowercased().hasPrefix(stated.lowercased())
+    }
+}
+
+extension PendingFile {
+    /// The checksum, if the manifest states all of it.
+    var wholeCheckSum: CheckSum? {
+        CheckSum(digest: checkSumBytes, flavour: storageType.checkSumFlavour)
+    }
+}
+
+/// The names of objects in a folder.
+enum PlainName {
+    /// A name without the mark of a spare name: `~` and eight hexadecimal digits before its extension.
+    static func of(_ name: String) -> String {
+        guard let mark = name.lastIndex(of: "~") else { return name }
+        let digits = name[name.index(after: mark)...].prefix { $0.isHexDigit }
+        let rest = name[digits.endIndex...]
+        guard digits.count == 8, rest.first == "." else { return name }
+        return String(name[..<mark] + rest)
+    }
+}
