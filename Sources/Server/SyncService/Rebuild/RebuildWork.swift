@@ -156,7 +156,7 @@ struct RebuildWork: Sendable {
         _ found: NamedObject, of groupUUID: SharingGroupUUID, in visit: Visit, _ keys: [[UInt8]]
     ) throws -> ReadManifest? {
         do {
-            guard found.object.sizeBytes <= Int64(ManifestWork.maximumBytes) else { throw ManifestError.notAManifest }
+            guard found.object.sizeBytes <= Int64(GroupManifest.maximumBytes) else { throw ManifestError.notAManifest }
             var bytes: [UInt8] = []
             var access = visit.storage.access
             access.deadline = .after(Self.readingTime)
@@ -165,7 +165,7 @@ struct RebuildWork: Sendable {
                     objectID: found.object.objectID, from: access,
                     receive: { piece in
                         bytes.append(copying: piece)
-                        return bytes.count <= ManifestWork.maximumBytes
+                        return bytes.count <= GroupManifest.maximumBytes
                     })
             } catch .notFound {
                 return nil
