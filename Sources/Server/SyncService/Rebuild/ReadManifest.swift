@@ -6,9 +6,6 @@ import Vault
 
 /// A manifest that was read completely.
 struct ReadManifest {
-    /// The longest text, in bytes: a manifest of a million files has less.
-    private static let maximumTextBytes = 512 << 20
-    private static let maximumFiles = 1_000_000
     private static let maximumOtherGroups = 10_000
 
     let header: ManifestHeader
@@ -25,9 +22,8 @@ struct ReadManifest {
         var lines = try GzipLineReader(reading: bytes)
         var (reader, text) = (ManifestReader(), StorableDigest(.sha256))
         var (header, members, files) = (nil as ManifestHeader?, [ManifestMember](), [ManifestFile]())
-        var (digest, isSigned, length) = ([UInt8](), false, 0)
+        var (digest, isSigned) = ([UInt8](), false)
         while let line = try lines.next() {
-            length += line.count + 1
             switch try reader.read(line) {
             case .header(let read): header = read
             case .member(let member): members.append(member)
@@ -37,9 +33,6 @@ struct ReadManifest {
                 let message = GroupManifest.signedMessage(sha256: digest)
                 isSigned = keys.contains { Ed25519Key.verifies(signature, over: message, by: $0) }
             case .unknown: break
-            }
-            guard length <= Self.maximumTextBytes, files.count <= Self.maximumFiles else {
-                throw ManifestError.notAManifest
             }
             text.update(line + [UInt8(ascii: "\n")])
         }
