@@ -207,12 +207,12 @@ class AppTests(unittest.TestCase):
         phone, group = self.phone(self.notes, self.account("Cleo")), new_uuid()
         phone.ask("POST", "AddUser", sharingGroupUUID=group, cloudFolderName="Notes")
         self.assertEqual(phone.request("GET", "Changes").status, 404)
-        refused = self.inside("syncctl", "--app", APP, "setup", "--changes", check=False)
+        refused = self.inside("syncctl", "--app", APP, "setup", "--unattended", "--changes", check=False)
         self.assertNotEqual(refused.returncode, 0, refused.stdout)
         self.assertIn("apt install libnginx-mod-nchan", refused.stdout)
 
         self.inside("eatmydata", "apt-get", "install", "--yes", "libnginx-mod-nchan")
-        self.inside("syncctl", "--app", APP, "setup", "--changes")
+        self.inside("syncctl", "--app", APP, "setup", "--unattended", "--changes")
         wait_for("the app has signals", lambda: phone.request("GET", "Changes").status == 200, START_SECONDS)
         known = phone.ask("GET", "Changes")["lastEventId"]
         replies = []

@@ -16,7 +16,8 @@ public enum NginxCheck {
         }
         let dump: ChildProcess.Outcome
         do throws(PosixError) {
-            dump = try runNginx(["-T", "-e", "stderr", "-c", path, "-p", folder], within: limit)
+            // Without -p: Debian names modules relative to the prefix that nginx was built with.
+            dump = try runNginx(["-T", "-e", "stderr", "-c", path], within: limit)
         } catch {
             let note = Diagnosis(
                 .nginxUnread, "nginx cannot be asked whether its configuration is valid: \(error)",
