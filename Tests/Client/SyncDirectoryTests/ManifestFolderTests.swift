@@ -149,6 +149,88 @@ struct ManifestFolderTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: output.path) == ["_Trip"])
     }
 
+    @Test("Names that differ in letter case only, and equal ones, are different files")
+    func similarNames() throws {
+        let paths = ["Notes/A.txt", "notes/a.txt", "Notes/A.txt", "NOTES/a.TXT"]
+        let files = paths.map { file($0 + " 1", metaData: #"{"path":"\#($0)"}"#) }
+        // The third has the same path as the first, and other contents.
+        let texts = paths.enumerated().map { $0.offset == 2 ? "other text!!" : $0.element + " 1" }
+        var stated = files
+        stated[2].checkSumBytes = Array(IncrementalDigest.digest(of: Array(texts[2].utf8), .md5).prefix(8))
+        stated[2].sizeBytes = Int64(texts[2].utf8.count)
+        for (file, text) in zip(stated, texts) { try put(file.cloudName, text.utf8) }
+        try put(stated)
+        for _ in 0..<2 {
+            #expect(try export().allSatisfy { $0.outcome == .written })
+            #expect(try written().values.sorted() == texts.sorted())
+        }
+        #expect(try written()["Trip/Notes/A (2).txt"] == texts[2])
+    }
+
+    @Test("Objects of another size or checksum are written and listed; nothing outside of the folder is read")
+    func strangeObjects() throws {
+        let outside = folder.deletingLastPathComponent().appending(path: "outside.txt")
+        try Data(#"{"title":"secret"}"#.utf8).write(to: outside)
+        let group = FileGroupUUID(UUID().uuidString)!
+        var files = [
+            file("long"), file("same size"), file("x", group: group), file("linked"), file("a folder"),
+            file("JPEG", type: .jpeg, group: group),
+        ]
+        files[2].objectName = "../outside.txt"
+        files[3].objectName = "link"
+        files[4].objectName = "directory"
+        try put(files[0].cloudName, "longer".utf8)
+        try put(files[1].cloudName, "SAME SIZE".utf8)
+        try put(files[5].cloudName, "JPEG".utf8)
+        try FileManager.default.createSymbolicLink(
+            at: folder.appending(path: "link"), withDestinationURL: outside)
+        try FileManager.default.createDirectory(
+            at: folder.appending(path: "directory"), withIntermediateDirectories: false)
+        try put(files)
+        let items = try export()
+        #expect(items.map(\.outcome) == [.changed, .changed, .missing, .missing, .missing, .written])
+        #expect(try Set(written().values) == ["longer", "SAME SIZE", "JPEG"])
+        #expect(try written().keys.allSatisfy { !$0.contains("secret") })
+    }
+
+    @Test("A manifest of a newer format, a bomb, and what is no manifest at all are listed, each with its reason")
+    func unusable() throws {
+        func name(_ sequence: Int64) -> String { ManifestName(groupUUID: group, sequence: sequence).rawValue }
+        func compressed(_ text: String, times: Int = 1) -> [UInt8] {
+            var stream = GzipStream()
+            for _ in 0..<times { stream.append(Array(text.utf8).span) }
+            stream.finish()
+            return stream.output
+        }
+        // 80 MiB in one line.
+        try put(name(1), compressed(String(repeating: " ", count: 1 << 20), times: 80))
+        try put(name(2), compressed("{\"manifest\":{\"format\":2}}\n"))
+        try put(name(3), compressed("[1,2]\n"))
+        try put(name(4), "not compressed".utf8)
+        // Of another group.
+        let other = ManifestName(groupUUID: SharingGroupUUID(UUID().uuidString)!, sequence: 5).rawValue
+        try put(other, manifest([]))
+        try FileManager.default.createDirectory(at: folder.appending(path: name(6)), withIntermediateDirectories: true)
+        // Without blocks on the disk.
+        try put(name(7), [])
+        let large = try FileHandle(forWritingTo: folder.appending(path: name(7)))
+        try large.truncate(atOffset: UInt64(GroupManifest.maximumBytes) + 1)
+        try large.close()
+        #expect(unsafe mkfifo(folder.appending(path: name(8)).path, 0o600) == 0)
+
+        let source = try ManifestFolder(path: folder.path, keys: [])
+        let reasons = Dictionary(uniqueKeysWithValues: source.damages.map { ($0.name, $0.reason) })
+        #expect(source.groups.isEmpty && source.damages.count == 8)
+        #expect(reasons[name(1)] == ManifestError.tooLarge.description)
+        #expect(reasons[name(2)] == ManifestError.newerFormat(2).description)
+        #expect(reasons[name(3)] == ManifestError.notAManifest.description)
+        #expect(reasons[name(4)] == ManifestError.truncated.description)
+        #expect(reasons[other] == ManifestError.notAManifest.description)
+        #expect(reasons[name(6)] == ManifestError.notAManifest.description)
+        #expect(reasons[name(7)] == ManifestError.tooLarge.description)
+        #expect(reasons[name(8)] == ManifestError.notAManifest.description)
+    }
+
     @Test("The newest intact manifest is used; a forged one is ignored")
     func forgery() throws {
         let kept = file("kept")

@@ -278,6 +278,24 @@ struct ManifestTests {
         print("CPU: \(ten) s for 10,000 files, \(forty) s for 40,000")
     }
 
+    @Test("A manifest that exceeds a limit is refused before its rest is read")
+    func limits() throws {
+        let text = try contents(peculiarFiles(20, seed: 3)).text(key)
+        let lines = text.split(separator: 0x0A).map { Array($0) }
+        let limits: [WritableKeyPath<ManifestReader, Int>] = [\.maximumTextBytes, \.maximumFiles]
+        for (limit, allowed) in zip(limits, [text.count, 20]) {
+            for excess in [0, 1] {
+                var reader = ManifestReader()
+                reader[keyPath: limit] = allowed - excess
+                let failure = lines.compactMap { line -> ManifestError? in
+                    do throws(ManifestError) { _ = try reader.read(line) } catch { return error }
+                    return nil
+                }.first
+                #expect(failure == (excess == 0 ? nil : .tooLarge), "\(limit)")
+            }
+        }
+    }
+
     @Test("Compressed manifests are read")
     func compression() throws {
         let written = contents(peculiarFiles(5_000, seed: 5))

@@ -45,12 +45,13 @@ struct ManifestWorkTests {
     /// Looks for changed groups, and works until nothing is due.
     /// - Returns: the number of changed groups.
     @discardableResult
-    private func work() throws -> Int {
+    private func work(settings: ManifestSettings? = nil) throws -> Int {
         let (log, clock) = (server.log, clock)
         let found = try ManifestScan(store: server.store, intervalSeconds: 60, now: { clock.now }).run()
         let worker = OutboxWorker(
-            store: server.store, storage: server.services.storage, warningFile: nil, manifests: try settings,
-            leaseOwner: UUID().uuidString, now: { clock.now }, logger: Logger(label: "jobs", factory: { _ in log }))
+            store: server.store, storage: server.services.storage, warningFile: nil,
+            manifests: try settings ?? self.settings, leaseOwner: UUID().uuidString, now: { clock.now },
+            logger: Logger(label: "jobs", factory: { _ in log }))
         while try worker.run(transport: .unused) > 0 {}
         return found
     }
@@ -144,6 +145,51 @@ struct ManifestWorkTests {
         try work()
         #expect(try manifests().map(\.header.masterVersion.rawValue) == [2, 4])
         #expect(attempts.outcomes.withLock { $0 } == [true, true, true])
+    }
+
+    @Test("Under constant writing, one manifest a minute is written; then one more, and none while nothing changes")
+    func constantWriting() throws {
+        for version in 0..<60 {
+            publish(from: Int64(version))
+            try work()
+            clock.advance(5)
+        }
+        // Five minutes: the first at once, and one at the end of each minute.
+        #expect(attempts.outcomes.withLock { $0 } == [true, true, true, true, true])
+        clock.advance(60)
+        try work()
+        #expect(try manifests().last?.header.masterVersion == MasterVersion(60))
+
+        func requests() -> [Int] {
+            [attempts.outcomes.withLock(\.count), server.cloud.describeCalls, server.cloud.deleted.count]
+        }
+        let before = (requests(), server.cloud.names.sorted())
+        for _ in 0..<60 {
+            clock.advance(60)
+            #expect(try work() == 0)
+        }
+        #expect(attempts.outcomes.withLock { $0.count } == 6)
+        #expect(before == (requests(), server.cloud.names.sorted()))
+    }
+
+    @Test("A group beyond the limits has no manifest, and its former one stays")
+    func tooLarge() throws {
+        publish(from: 0)
+        try work()
+        publish(from: 1)
+        for limit in [\ManifestSettings.maximumFiles, \.maximumTextBytes] {
+            var limited = try settings
+            limited[keyPath: limit] = 1
+            clock.advance(60)
+            try server.execute("DELETE FROM manifest_scans")
+            #expect(try work(settings: limited) == 1)
+            #expect(try manifests().map(\.header.masterVersion.rawValue) == [1])
+            #expect(try server.count("SELECT COUNT(*) FROM outbox") == 0)
+        }
+        #expect(server.log.text.contains("Manifest not written: it would be too large"))
+        try server.execute("DELETE FROM manifest_scans")
+        try work()
+        #expect(try manifests().map(\.header.masterVersion.rawValue) == [1, 2])
     }
 
     @Test("The previous manifest is kept, and the one before is deleted", arguments: [false, true])

@@ -32,6 +32,8 @@ package final class ManifestExport {
     }
 
     private let source: ManifestFolder
+    /// Objects whose own name was in use, by that name: theirs has a mark of eight digits before its extension.
+    private let spares: [String: [String]]
     private let root: Descriptor?
     private var folders: Set<String> = []
 
@@ -43,6 +45,8 @@ package final class ManifestExport {
     /// - Parameter output: an existing or new directory; nil to write nothing, and only check.
     package init(_ source: ManifestFolder, to output: String?) throws(DiskError) {
         self.source = source
+        let marked = source.names.compactMap { name in Self.unmarked(name).map { (wanted: $0, name: name) } }
+        spares = Dictionary(grouping: marked, by: \.wanted).mapValues { $0.map(\.name).sorted() }
         root = try output.map { path throws(DiskError) in try FileCalls.makeAndOpenFolder(atPath: path) }
     }
 
@@ -70,17 +74,18 @@ package final class ManifestExport {
 
     // MARK: Objects
 
+    /// A name without the mark of an object whose own name was in use: `~` and eight characters before its extension.
+    private static func unmarked(_ name: String) -> String? {
+        let dot = name.lastIndex(of: ".") ?? name.endIndex
+        guard let mark = name[..<dot].lastIndex(of: "~"), name[mark..<dot].utf8.count == 9 else { return nil }
+        return String(name[..<mark] + name[dot...])
+    }
+
     /// The object with a file's contents and whether these fit; an object that does not fit if there is no other.
     private func object(of file: ManifestFile) throws(DiskError) -> (name: String, fits: Bool)? {
         let name = file.cloudName
-        // Where names are unique and this one was in use, the object has a mark of eight digits before its extension.
-        let dot = name.lastIndex(of: ".") ?? name.endIndex
-        let (stem, suffix) = (name[..<dot] + "~", name[dot...])
-        let spares = source.names.filter {
-            $0.hasPrefix(stem) && $0.hasSuffix(suffix) && $0.utf8.count == name.utf8.count + 9
-        }
         var found: String?
-        for candidate in (source.names.contains(name) ? [name] : []) + spares.sorted() {
+        for candidate in (source.names.contains(name) ? [name] : []) + spares[name, default: []] {
             guard case .file? = try? FileCalls.item(candidate, in: source.folder.number) else { continue }
             var check = ManifestFolder.Check(file.owner.storageType)
             let opened = try FileCalls.openFile(candidate, in: source.folder.number)
@@ -190,7 +195,8 @@ package final class ManifestExport {
     private func titles(in group: ManifestFolder.Group) -> [FileGroupUUID: String] {
         var titles: [FileGroupUUID: String] = [:]
         for file in group.files where file.mimeType == .text && file.state == .stored {
-            guard let fileGroup = file.fileGroupUUID,
+            // The manifest may name something outside of the folder.
+            guard let fileGroup = file.fileGroupUUID, source.names.contains(file.cloudName),
                 case .file(let signature)? = try? FileCalls.item(file.cloudName, in: source.folder.number),
                 signature.size <= Self.maximumTextBytes,
                 let opened = try? FileCalls.openFile(file.cloudName, in: source.folder.number)

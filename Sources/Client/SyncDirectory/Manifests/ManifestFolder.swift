@@ -4,12 +4,15 @@ package import SyncProtocol
 
 #if os(Linux)
     internal import Gzip
+#else
+    internal import Compression
 #endif
 
 /// A copy of the folder that a server kept in somebody's storage: objects, and the manifests that describe them
 /// (docs/manifest.md). Neither the server nor the app is needed to read it.
 ///
-/// Anybody who had the folder may have changed any file in it, so the reader trusts nothing that it has not verified.
+/// Anybody who had the folder may have changed any file in it, so the reader trusts nothing that it has not verified, and
+/// holds no more than ``maximumFiles`` files of all manifests.
 package struct ManifestFolder {
     /// What the newest intact manifest of a group states.
     package struct Group: Sendable {
@@ -35,6 +38,10 @@ package struct ManifestFolder {
     let folder: Descriptor
     /// The names in the folder; objects and everything else.
     let names: Set<String>
+    private var fileCount = 0
+
+    /// The limit for the files of all manifests of a folder together.
+    private static let maximumFiles = 2 * GroupManifest.maximumFiles
 
     /// Reads all manifests in a folder.
     /// - Parameter keys: the public keys of which one must have signed each manifest; empty if they are unknown.
@@ -45,7 +52,9 @@ package struct ManifestFolder {
         for versions in manifests.values {
             for name in versions.sorted(by: { $0.sequence > $1.sequence }) {
                 do {
-                    groups.append(try read(name.rawValue, of: name.groupUUID, keys))
+                    let group = try read(name.rawValue, of: name.groupUUID, keys)
+                    groups.append(group)
+                    fileCount += group.files.count
                     break
                 } catch {
                     damages.append(Damage(name: name.rawValue, reason: "\(error)"))
@@ -58,14 +67,18 @@ package struct ManifestFolder {
 
     private func read(_ name: String, of groupUUID: SharingGroupUUID, _ keys: [[UInt8]]) throws -> Group {
         let file = try FileCalls.openFile(name, in: folder.number)
-        var bytes: [UInt8] = []
-        try FileCalls.forEachChunk(of: file) { (chunk: ArraySlice<UInt8>) throws(DiskError) in bytes += chunk }
+        guard case .file(let signature) = try FileCalls.item(file) else { throw ManifestError.notAManifest }
+        guard signature.size <= GroupManifest.maximumBytes else { throw ManifestError.tooLarge }
+        var bytes = [UInt8](repeating: 0, count: Int(signature.size))
+        guard try FileCalls.read(file, into: &bytes) == bytes.count else { throw ManifestError.truncated }
         var (reader, digest, read, isSigned) = (ManifestReader(), FileDigest(.sha256), nil as Group?, false)
         try Self.forEachLine(of: bytes) { line in
             switch try reader.read(line) {
             case .header(let header): read = Group(header: header, source: name)
             case .member(let member): read?.members.append(member)
-            case .files(let files): read?.files += files
+            case .files(let files):
+                read?.files += files
+                guard fileCount + (read?.files.count ?? 0) <= Self.maximumFiles else { throw ManifestError.tooLarge }
             case .signature(let signature):
                 let message = GroupManifest.signedMessage(sha256: digest.finish())
                 let candidates = keys.isEmpty ? [read?.header.publicKey ?? []] : keys
@@ -90,17 +103,30 @@ package struct ManifestFolder {
                 while let line = try lines.next() { try body(line) }
             } catch GzipError.damaged {
                 throw ManifestError.truncated
+            } catch GzipError.lineTooLong {
+                throw ManifestError.tooLarge
             }
         }
     #else
-        private static func forEachLine(of bytes: [UInt8], _ body: ([UInt8]) throws -> Void) throws {
-            // Foundation knows the compressed bytes only; servers write a header of ten bytes, and a trailer of eight
-            // (RFC 1952), whose checksum the signature makes unnecessary.
+        private static func forEachLine(of bytes: [UInt8], _ body: @escaping ([UInt8]) throws -> Void) throws {
+            // Apple's filter knows the compressed bytes only; servers write a header of ten bytes, and a trailer of
+            // eight (RFC 1952), whose checksum the signature makes unnecessary.
             guard bytes.starts(with: [0x1F, 0x8B, 8, 0]), bytes.count > 18 else { throw ManifestError.notAManifest }
-            let text = try NSData(data: Data(bytes[10..<bytes.count - 8])).decompressed(using: .zlib)
-            let lines = Data(referencing: text).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-            guard lines.last?.isEmpty == true else { throw ManifestError.truncated }
-            for line in lines.dropLast() { try body(Array(line)) }
+            var line: [UInt8] = []
+            let filter = try OutputFilter(.decompress, using: .zlib) { (text: Data?) in
+                for byte in text ?? Data() {
+                    if byte == UInt8(ascii: "\n") {
+                        try body(line)
+                        line.removeAll(keepingCapacity: true)
+                    } else {
+                        line.append(byte)
+                    }
+                }
+                guard line.count <= GroupManifest.maximumBytes else { throw ManifestError.tooLarge }
+            }
+            try filter.write(bytes[10..<bytes.count - 8])
+            try filter.finalize()
+            guard line.isEmpty else { throw ManifestError.truncated }
         }
     #endif
 

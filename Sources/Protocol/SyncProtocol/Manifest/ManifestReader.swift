@@ -1,4 +1,5 @@
-/// Reads a manifest line by line, holding at most one block of files and the tables that later blocks refer to.
+/// Reads a manifest line by line, holding at most one block of files and the tables that later blocks refer to. Nothing
+/// beyond the limits of ``GroupManifest`` is read.
 ///
 /// Kinds of lines and members that it does not know are ignored. The caller hashes all lines, each with its line feed,
 /// before that of the signature, and checks the signature when ``Part/signature(_:)`` arrives: nothing read before that
@@ -17,10 +18,14 @@ public struct ManifestReader: Sendable {
 
     /// The largest number of files that a block may have.
     private static let maximumFilesInBlock = 65_536
-    /// The largest number of different owners, devices, types, or file groups.
-    private static let maximumTableEntries = 4_000_000
+
+    /// Smaller in tests.
+    package var maximumTextBytes = GroupManifest.maximumTextBytes
+    package var maximumFiles = GroupManifest.maximumFiles
 
     private var lineNumber = 0
+    private var textBytes = 0
+    private var fileCount = 0
     private var isSigned = false
     private var owners: [ManifestFile.Owner] = []
     private var devices: [DeviceUUID] = []
@@ -34,6 +39,8 @@ public struct ManifestReader: Sendable {
     public mutating func read(_ line: [UInt8]) throws(ManifestError) -> Part {
         lineNumber += 1
         guard lineNumber == 1 || !isSigned else { throw .damaged(line: lineNumber) }
+        textBytes += line.count + 1
+        guard textBytes <= maximumTextBytes else { throw .tooLarge }
         var parsed = ParsedLine()
         do { try parsed.parse(line) } catch { throw lineNumber == 1 ? .notAManifest : .damaged(line: lineNumber) }
         if lineNumber == 1 {
@@ -51,6 +58,8 @@ public struct ManifestReader: Sendable {
             return .member(member)
         case "files":
             guard let files = files(parsed) else { throw .damaged(line: lineNumber) }
+            fileCount += files.count
+            guard fileCount <= maximumFiles else { throw .tooLarge }
             return .files(files)
         case "signature":
             guard let signature = parsed.bytes("ed25519"), signature.count == 64 else {
@@ -150,7 +159,7 @@ public struct ManifestReader: Sendable {
             fileGroups.append(group)
         }
         return [owners.count, devices.count, types.count, fileGroups.count].allSatisfy {
-            $0 <= Self.maximumTableEntries
+            $0 <= GroupManifest.maximumFiles
         }
     }
 }

@@ -17,6 +17,14 @@ public enum GroupManifest {
     public static let hashPrefixCharacters = 11
     /// The type of the compressed file.
     public static let mimeType = "application/gzip"
+    /// The size of the largest manifest, in bytes.
+    public static let maximumBytes = 64 << 20
+    /// The size of its text, in bytes.
+    public static let maximumTextBytes = 512 << 20
+    /// The number of files in the largest manifest, deleted ones included.
+    public static let maximumFiles = 1_000_000
+    /// The path at which a server publishes the public keys of its manifests.
+    public static let keysPath = "/.well-known/syncserver-manifest-keys"
 
     /// The message that is signed with the Ed25519 key (RFC 8032): a fixed text, so that no other signature of the key
     /// can be presented as one of a manifest, and the SHA-256 of all bytes of the uncompressed text before the line of
@@ -254,6 +262,8 @@ public enum ManifestError: Error, Equatable {
     case truncated
     /// A line is malformed; the number of the line, beginning with 1.
     case damaged(line: Int)
+    /// It exceeds a limit of ``GroupManifest``: no server writes such a manifest.
+    case tooLarge
     /// The signature is not one of the expected key over these lines.
     case wrongSignature
 }
@@ -266,6 +276,7 @@ extension ManifestError: CustomStringConvertible {
             "the manifest has format \(format), and this program reads format \(GroupManifest.format): use a newer one"
         case .truncated: "the manifest is cut short"
         case .damaged(let line): "line \(line) of the manifest is damaged"
+        case .tooLarge: "the manifest is larger than any that a server writes"
         case .wrongSignature: "the signature does not match: the manifest was changed, or another server signed it"
         }
     }

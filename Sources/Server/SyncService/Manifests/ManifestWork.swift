@@ -18,6 +18,9 @@ public struct ManifestSettings: Sendable {
     public var serverURL: String?
     /// Called after each attempt with its success.
     public var observer: @Sendable (Bool) -> Void
+    /// Smaller in tests.
+    var maximumFiles = GroupManifest.maximumFiles
+    var maximumTextBytes = GroupManifest.maximumTextBytes
 
     public init(
         key: Ed25519Key, intervalSeconds: Int, serverURL: String?,
@@ -67,8 +70,6 @@ public struct ManifestScan: Sendable {
 /// schedules the deletion of the one before the previous. An interrupted attempt leaves an intent, as uploads do, so the
 /// outbox deletes its object.
 struct ManifestWork: Sendable {
-    /// The largest manifest written, compressed; larger ones would occupy too much memory.
-    static let maximumBytes = 64 << 20
     private static let otherProcess = CloudStorageError.unavailable(detail: "another process writes the manifest")
 
     let store: MetadataStore
@@ -98,9 +99,9 @@ struct ManifestWork: Sendable {
         }
         // The next scan removes the manifest of an owner without files, or of a removed group.
         guard let text, text.ownerHasFiles else { return }
-        guard text.bytes.count <= Self.maximumBytes else {
+        guard !text.isTooLarge else {
             return logger.error(
-                "Manifest not written: it is too large", metadata: .keyed([.bytesSent: "\(text.bytes.count)"]))
+                "Manifest not written: it would be too large", metadata: .keyed([.count: "\(text.fileCount)"]))
         }
         // The clock has a resolution of one second. With random milliseconds, another attempt in the same second does
         // not use this attempt's name, whose object is about to be deleted.
@@ -154,8 +155,12 @@ struct ManifestText {
     let masterVersion: MasterVersion
     /// Whether the owner of the folder has any file in the group.
     let ownerHasFiles: Bool
+    let fileCount: Int
+    /// Whether the manifest would exceed a limit of `GroupManifest`, so that no reader accepts it; the text is incomplete.
+    let isTooLarge: Bool
 
-    /// Reads a group and writes its manifest, one block of files at a time.
+    /// Reads a group and writes its manifest, one block of files at a time. Holds one block, the tables, and the
+    /// compressed text.
     init(
         of groupID: SharingGroupID, _ group: ManifestGroup, for owner: OwningUser, _ settings: ManifestSettings,
         at now: WireDate, _ session: inout StoreSession
@@ -172,15 +177,24 @@ struct ManifestText {
         }
         var stream = GzipStream()
         var digest = StorableDigest(.sha256)
+        var textBytes = 0
         func drain(_ writer: inout ManifestWriter) {
             guard !writer.output.isEmpty else { return }
+            textBytes += writer.output.count
             digest.update(writer.output)
             stream.append(writer.output.span)
             writer.output.removeAll(keepingCapacity: true)
         }
         var hasFiles = false
+        var fileCount = 0
+        var isTooLarge = false
         try session.manifestFiles(of: groupID) { file, fileGroup in
             if file.owningUser.userID == owner.userID, !file.isDeleted { hasFiles = true }
+            fileCount += 1
+            isTooLarge =
+                isTooLarge || fileCount > settings.maximumFiles || textBytes > settings.maximumTextBytes
+                || stream.output.count > GroupManifest.maximumBytes
+            guard !isTooLarge else { return }
             writer.add(ManifestFile(file, fileGroup))
             drain(&writer)
         }
@@ -190,10 +204,15 @@ struct ManifestText {
         writer.finish(signature: try settings.key.signature(over: message))
         stream.append(writer.output.span)
         stream.finish()
+        isTooLarge =
+            isTooLarge || textBytes + writer.output.count > settings.maximumTextBytes
+            || stream.output.count > GroupManifest.maximumBytes
         bytes = stream.output
         groupUUID = group.groupUUID
         masterVersion = group.masterVersion
         ownerHasFiles = hasFiles
+        self.fileCount = fileCount
+        self.isTooLarge = isTooLarge
     }
 }
 
