@@ -6,7 +6,7 @@ struct ErrorReplies {
     private let names: [[ErrorCode]: String]
 
     static func ofAllEndpoints() -> ErrorReplies {
-        var sets: Set<[ErrorCode]> = []
+        var sets = Set(Self.sets(ErrorCode.anywhere).values)
         for (route, description) in EndpointRoute.described {
             sets.formUnion(Self.sets(description.codes(route)).values)
         }

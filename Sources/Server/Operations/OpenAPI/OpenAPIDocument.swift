@@ -13,6 +13,7 @@ public enum OpenAPIDocument {
                 route.method.rawValue.lowercased(): operation(route, description, errors),
             ]
         }
+        paths[GroupManifest.keysPath] = manifestKeys(errors)
         return [
             "openapi": "3.1.1",
             "info": [
@@ -104,6 +105,28 @@ public enum OpenAPIDocument {
         [
             "name": .string(header.rawValue), "in": "header", "required": false, "description": .string(meaning),
             "schema": Schemas.text,
+        ]
+    }
+
+    /// The page that is not in the table of endpoints, but that programs read.
+    private static func manifestKeys(_ errors: ErrorReplies) -> JSON {
+        let summary = "Lists the public keys of the manifests in owners' folders, the latest first."
+        let key = Schemas.object([
+            "key": ["type": "string", "pattern": "^[A-Za-z0-9_-]{43}$", "description": "Ed25519, in base64url."],
+            "firstUsed": Schemas.date,
+        ])
+        var responses = errors.references(for: ErrorCode.anywhere)
+        responses["200"] = [
+            "description": .string(summary),
+            "headers": .object(references(.serverVersion, .minimumIOSClientAppVersion)),
+            "content": ["application/json": ["schema": Schemas.object(["keys": Schemas.array(of: key)])]],
+        ]
+        return [
+            "parameters": [],
+            "get": [
+                "operationId": "ManifestKeys", "summary": .string(summary), "parameters": [],
+                "responses": .object(responses), "security": [],
+            ],
         ]
     }
 

@@ -176,11 +176,78 @@ extension StoreSession {
             [.int(userID.rawValue)], ManifestRecord.init(_:))
     }
 
-    /// The users whose folders contain manifests.
+    /// The users whose folders contain manifests, or should.
     public mutating func ownersWithManifests() throws(StoreError) -> [UserID] {
-        try all("SELECT DISTINCT owning_user_id FROM manifests ORDER BY owning_user_id", []) { row throws(StoreError) in
-            UserID(try row.number(0))
+        try Set(
+            all("SELECT DISTINCT owning_user_id FROM manifests", []) { row throws(StoreError) in
+                UserID(try row.number(0))
+            } + neglectedManifests(of: nil).map(\.userID)
+        ).sorted { $0.rawValue < $1.rawValue }
+    }
+
+    /// The groups of which an owner of live files has no manifest of the current state, although the last scan has
+    /// handled that state, and nothing is scheduled: because manifests were off meanwhile, or the group is too large.
+    /// - Parameter owner: nil for all owners.
+    public mutating func neglectedManifests(
+        of owner: UserID?
+    ) throws(StoreError) -> [(userID: UserID, groupID: SharingGroupID, groupUUID: SharingGroupUUID)] {
+        let owner = Value.int(orNull: owner?.rawValue)
+        return try all(
+            """
+            SELECT owners.owning_user_id, g.sharing_group_id, g.sharing_group_uuid
+              FROM sharing_groups g
+              JOIN manifest_scans s ON s.sharing_group_id = g.sharing_group_id
+                                   AND s.master_version = g.master_version
+              JOIN (SELECT DISTINCT sharing_group_id, owning_user_id
+                      FROM files
+                     WHERE NOT is_deleted
+                       AND (? IS NULL OR owning_user_id = ?)) owners ON owners.sharing_group_id = g.sharing_group_id
+              JOIN users u ON u.user_id = owners.owning_user_id
+              LEFT JOIN manifests m ON m.sharing_group_id = g.sharing_group_id
+                                   AND m.owning_user_id = u.user_id
+             WHERE NOT g.is_deleted
+               AND u.account_type IN (\(SQL.owningAccountTypes))
+               AND (m.master_version IS NULL OR m.master_version <> g.master_version)
+               AND NOT EXISTS (SELECT 1 FROM outbox o
+                                WHERE o.user_id = u.user_id AND o.sharing_group_id = g.sharing_group_id
+                                  AND o.kind = 'writeManifest')
+             ORDER BY owners.owning_user_id, g.sharing_group_id
+            """, [owner, owner]
+        ) { row throws(StoreError) in
+            (
+                userID: UserID(try row.number("owning_user_id")),
+                groupID: SharingGroupID(try row.number("sharing_group_id")),
+                groupUUID: try row.identifier("sharing_group_uuid")
+            )
         }
+    }
+
+    /// Has the next scan schedule manifests of a group again. Call in a transaction.
+    public mutating func rescanManifests(of groupID: SharingGroupID) throws(StoreError) {
+        try execute("DELETE FROM manifest_scans WHERE sharing_group_id = ?", [.int(groupID.rawValue)])
+    }
+
+    /// Has a manifest written again, although the group has not changed. Call in a transaction.
+    /// - Parameter isUnusable: whether its object is missing or damaged: then the intact one before stays until two
+    ///   others have been written, and the object is deleted.
+    /// - Returns: `false`, with nothing changed, if the record is not `manifest` any more.
+    public mutating func renew(
+        _ manifest: ManifestRecord, isUnusable: Bool, at now: WireDate
+    ) throws(StoreError) -> Bool {
+        try rescanManifests(of: manifest.groupID)
+        guard try self.manifest(of: manifest.groupID, in: manifest.owner.userID, locked: true) == manifest else {
+            return false
+        }
+        var known = manifest
+        // States no version of the group.
+        known.masterVersion = MasterVersion(-1)
+        if isUnusable, let previous = manifest.previousObjectID {
+            try addDeletion(of: manifest.objectID, in: manifest.owner, availableAt: now, at: now)
+            (known.objectID, known.previousObjectID) = (previous, nil)
+        }
+        let values = known.columnValues
+        try execute("REPLACE INTO manifests (\(values.columns)) VALUES (\(valuesOf: values.columns))", values.values)
+        return true
     }
 
     // MARK: Writing

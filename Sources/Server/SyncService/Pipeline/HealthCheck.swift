@@ -64,28 +64,36 @@ extension Router {
         _ page: OperatorPage, on connection: any ClientConnection,
         metrics: () throws -> (contentType: String, text: [UInt8])?
     ) {
+        var status = 200
+        var headers = [(name: "content-type", value: "text/plain; charset=utf-8")]
+        var body = Array("\(page.rawValue)\n".utf8)
         do {
-            do {
-                var contentType = "text/plain; charset=utf-8"
-                var body = Array("\(page.rawValue)\n".utf8)
-                switch page {
-                case .live: break
-                case .ready: try checkStore()
-                case .failover: body = Array((maintenanceText ?? Self.unannounced).utf8)
-                case .manifestKeys: (contentType, body) = ("application/json", try manifestKeys())
-                case .metrics:
-                    guard let numbers = try metrics() else { throw Refusal(.endpointUnknown) }
-                    (contentType, body) = numbers
-                }
-                try send(200, contentType, body, on: connection)
-            } catch let gone as ClientGone {
-                throw gone
-            } catch {
-                let refusal = Refusal(for: error)
-                try send(
-                    refusal.status, "text/plain; charset=utf-8", Array("\(refusal.code.rawValue)\n".utf8),
-                    on: connection)
+            switch page {
+            case .live: break
+            case .ready: try checkStore()
+            case .failover: body = Array((maintenanceText ?? Self.unannounced).utf8)
+            case .manifestKeys:
+                body = try manifestKeys()
+                headers = services.commonHeaders + [(name: "content-type", value: "application/json")]
+            case .metrics:
+                guard let numbers = try metrics() else { throw Refusal(.endpointUnknown) }
+                headers = [(name: "content-type", value: numbers.contentType)]
+                body = numbers.text
             }
+        } catch {
+            let refusal = Refusal(for: error)
+            status = refusal.status
+            body = Array("\(refusal.code.rawValue)\n".utf8)
+            if page == .manifestKeys {
+                let reply = ErrorReply(
+                    refusal, requestID: nil, accept: nil, commonHeaders: services.commonHeaders)
+                (headers, body) = (reply.headers, reply.body)
+            }
+        }
+        headers += [(name: "content-length", value: "\(body.count)"), (name: "cache-control", value: "no-store")]
+        do {
+            try connection.start(status: status, headers: headers)
+            try connection.write(body.span)
             connection.finish()
         } catch {
             connection.abandon()
@@ -102,18 +110,6 @@ extension Router {
             }
         }
         return writer.bytes
-    }
-
-    private func send(
-        _ status: Int, _ contentType: String, _ body: [UInt8], on connection: any ClientConnection
-    ) throws(ClientGone) {
-        try connection.start(
-            status: status,
-            headers: [
-                (name: "content-type", value: contentType), (name: "content-length", value: "\(body.count)"),
-                (name: "cache-control", value: "no-store"),
-            ])
-        try connection.write(body.span)
     }
 }
 

@@ -45,11 +45,22 @@ struct OpenAPITests {
             try JSONSerialization.jsonObject(with: Data(document().utf8)) as? [String: any Sendable])
         let paths = try #require(json["paths"] as? [String: [String: any Sendable]])
 
-        #expect(
-            Set(paths.keys) == Set(EndpointName.allCases.filter { !$0.route.isDebugOnly }.map { "/\($0.rawValue)/" }))
+        let endpoints = EndpointName.allCases.filter { !$0.route.isDebugOnly }.map { "/\($0.rawValue)/" }
+        #expect(Set(paths.keys) == Set(endpoints + [GroupManifest.keysPath]))
         for endpoint in EndpointName.allCases where !endpoint.route.isDebugOnly {
             let method = endpoint.route.method.rawValue.lowercased()
             #expect(paths["/\(endpoint.rawValue)/"]?[method] != nil, "\(endpoint)")
         }
+        #expect(paths[GroupManifest.keysPath]?["get"] != nil)
+    }
+
+    @Test("The page of the manifests' keys has the same path in nginx and in the documents")
+    func manifestKeys() throws {
+        let path = GroupManifest.keysPath
+        for document in ["docs/protocol.md", "docs/manifest.md", "docs/conformance.md"] {
+            #expect(try file(document).contains("\(path)`"), "\(document)")
+        }
+        let location = "location ~ ^\(path.replacing(".", with: #"\."#))/?$ {"
+        #expect(try file("nginx/syncd-locations.conf").contains(location))
     }
 }

@@ -92,8 +92,11 @@ enum CloudProblem: String, CaseIterable, Codable {
     case manifestMissing
     case manifestDamaged
     case manifestDiffers
+    case manifestOutdated
     case storageRefused
     case storageUnavailable
+
+    private static let rewriting = "schedules another one, which the jobs role writes"
 
     var judgement: Judgement {
         switch self {
@@ -127,16 +130,21 @@ enum CloudProblem: String, CaseIterable, Codable {
         case .objectForeign:
             Judgement(.note, "A folder contains a foreign object. It is never changed.")
         case .manifestMissing:
-            Judgement(
-                .warning, "A manifest is missing from its owner's folder; the next change to the group writes another.")
+            Judgement(.warning, "A manifest is missing from its owner's folder.", repair: Self.rewriting)
         case .manifestDamaged:
             Judgement(
-                .warning,
-                "A manifest cannot be used: somebody has changed it. The next change to the group replaces it.")
+                .warning, "A manifest cannot be used: somebody has changed it.",
+                repair: "\(Self.rewriting); the damaged one is deleted")
         case .manifestDiffers:
             Judgement(
+                .warning, "A manifest does not state what the database contains.", repair: Self.rewriting)
+        case .manifestOutdated:
+            Judgement(
                 .warning,
-                "A manifest differs from the database. The next change to the group replaces it.")
+                """
+                An owner has no manifest of the current state of a group, and none is scheduled: manifests were off, or \
+                the group is too large.
+                """, repair: Self.rewriting)
         case .storageRefused:
             Judgement(.warning, "The storage denies the server access; its owner has to sign in again. Not checked.")
         case .storageUnavailable: Judgement(.warning, "A provider did not answer. Not checked; try again.")

@@ -7,11 +7,9 @@ import Vault
 
 /// Compares the manifests in one owner's folder with the database.
 ///
-/// A manifest older than its group is compared as far as possible: the group may just have changed.
+/// A manifest older than its group is compared as far as possible: the group may just have changed. A repair only marks
+/// what the jobs role has to write again.
 struct ManifestComparison {
-    /// Larger objects are not read; the server writes none.
-    private static let maximumBytes: Int64 = 64 << 20
-
     let owner: OwningUser
     let look: ObjectLook
     /// The public keys of this server.
@@ -19,26 +17,51 @@ struct ManifestComparison {
 
     /// - Returns: the number of manifests.
     func run() throws -> Int {
-        let manifests = try look.store.withSession { try $0.manifests(of: owner.userID) }
-        for manifest in manifests {
+        let (manifests, neglected) = try look.store.withSession { session in
+            (try session.manifests(of: owner.userID), try session.neglectedManifests(of: owner.userID))
+        }
+        // What is marked for repair is about to be written.
+        for manifest in manifests where manifest.masterVersion.rawValue >= 0 {
             guard let object = try look.describe(manifest.objectID) else {
-                report(.manifestMissing, manifest, "the object does not exist")
+                try report(.manifestMissing, manifest, "the object does not exist")
                 continue
             }
             do {
-                try compare(try read(object), with: manifest)
+                if let difference = try difference(of: try read(object), from: manifest) {
+                    try report(.manifestDiffers, manifest, difference)
+                }
             } catch let error as ManifestError {
-                report(.manifestDamaged, manifest, "\(error)")
+                try report(.manifestDamaged, manifest, "\(error)")
             } catch let error as GzipError {
-                report(.manifestDamaged, manifest, "\(error)")
+                try report(.manifestDamaged, manifest, "\(error)")
+            }
+        }
+        for group in neglected {
+            if look.repairs {
+                try look.store.transaction { try $0.rescanManifests(of: group.groupID) }
+                look.repaired(.manifestOutdated)
+            } else {
+                let row = "user \(owner.userID), group \(group.groupUUID)"
+                look.report(.manifestOutdated, Violation(row: row, detail: "no other one is scheduled"))
             }
         }
         return manifests.count
     }
 
-    private func report(_ problem: CloudProblem, _ manifest: ManifestRecord, _ detail: String) {
-        look.report(
-            problem, Violation(row: "user \(owner.userID), group number \(manifest.groupID.rawValue)", detail: detail))
+    private func report(_ problem: CloudProblem, _ manifest: ManifestRecord, _ detail: String) throws {
+        let present = try look.store.withSession { try $0.manifest(of: manifest.groupID, in: owner.userID) }
+        // Was it replaced during the request?
+        guard present == manifest else { return }
+        guard look.repairs else {
+            return look.report(
+                problem,
+                Violation(
+                    row: "user \(owner.userID), group number \(manifest.groupID.rawValue)", detail: detail))
+        }
+        let isRenewed = try look.store.transaction { session in
+            try session.renew(manifest, isUnusable: problem != .manifestDiffers, at: look.store.now)
+        }
+        if isRenewed { look.repaired(problem) }
     }
 
     private struct Contents {
@@ -47,7 +70,7 @@ struct ManifestComparison {
     }
 
     private func read(_ object: StoredObject) throws -> Contents {
-        guard object.sizeBytes <= Self.maximumBytes else { throw ManifestError.notAManifest }
+        guard object.sizeBytes <= GroupManifest.maximumBytes else { throw ManifestError.tooLarge }
         var bytes: [UInt8] = []
         try look.patiently { storage throws(CloudStorageError) in
             bytes.removeAll()
@@ -55,7 +78,7 @@ struct ManifestComparison {
                 objectID: object.objectID, from: storage.access,
                 receive: { piece in
                     for index in piece.indices { bytes.append(piece[index]) }
-                    return Int64(bytes.count) <= Self.maximumBytes
+                    return bytes.count <= GroupManifest.maximumBytes
                 })
         }
         var lines = try GzipLineReader(reading: bytes)
@@ -79,9 +102,9 @@ struct ManifestComparison {
         return contents
     }
 
-    private func compare(_ contents: Contents, with manifest: ManifestRecord) throws {
+    private func difference(of contents: Contents, from manifest: ManifestRecord) throws -> String? {
         var contents = contents
-        let found = try look.store.snapshot { session -> String? in
+        return try look.store.snapshot { session -> String? in
             guard let group = try session.manifestGroup(manifest.groupID) else { return nil }
             guard group.groupUUID == contents.header.groupUUID else { return "it is the manifest of another group" }
             guard contents.header.masterVersion == manifest.masterVersion else {
@@ -99,6 +122,5 @@ struct ManifestComparison {
             }
             return difference
         }
-        if let found { report(.manifestDiffers, manifest, found) }
     }
 }
