@@ -119,9 +119,7 @@ class BenchStack(RunningStack):
         try:
             self._keep_clouds_in_memory()
             self.directory.mkdir(parents=True, exist_ok=True)
-            write(self.directory / "syncd-overrides.json", json.dumps(ONE_PERSON | FEATURES))
-            self._stack("up", "--responders", str(RESPONDERS))
-            self.refresh()
+            self.configure({})
             for name in PROGRAMS:
                 self._compile(name)
             self._add_servers()
@@ -136,6 +134,12 @@ class BenchStack(RunningStack):
         self._stack("down")
         if self.cloud_directory is not None:
             shutil.rmtree(self.cloud_directory, ignore_errors=True)
+
+    def configure(self, settings: dict) -> None:
+        """Starts or restarts the server with these settings in addition to those of all lines."""
+        write(self.directory / "syncd-overrides.json", json.dumps(ONE_PERSON | FEATURES | settings))
+        self._stack("up", "--responders", str(RESPONDERS))
+        self.refresh()
 
     @staticmethod
     def program(name: str) -> Path:
