@@ -222,23 +222,26 @@ extension StoreSession {
             [.int(userID.rawValue)], ManifestRecord.init(_:))
     }
 
-    /// The users whose folders contain manifests, or should.
+    /// The users whose folders contain manifests.
     public mutating func ownersWithManifests() throws(StoreError) -> [UserID] {
-        try Set(
-            all("SELECT DISTINCT owning_user_id FROM manifests", []) { row throws(StoreError) in
-                UserID(try row.number(0))
-            } + neglectedManifests(of: nil).map(\.userID)
-        ).sorted { $0.rawValue < $1.rawValue }
+        try all("SELECT DISTINCT owning_user_id FROM manifests ORDER BY owning_user_id", []) { row throws(StoreError) in
+            UserID(try row.number(0))
+        }
     }
 
-    /// The groups of which an owner of live files has no manifest of the current state, although the last scan has
-    /// handled that state, and nothing is scheduled: because manifests were off meanwhile, or the group is too large.
-    /// - Parameter owner: nil for all owners.
-    public mutating func neglectedManifests(
-        of owner: UserID?
-    ) throws(StoreError) -> [(userID: UserID, groupID: SharingGroupID, groupUUID: SharingGroupUUID)] {
-        let owner = Value.int(orNull: owner?.rawValue)
-        return try all(
+    /// A group of which an owner of live files has no manifest of the current state.
+    public struct NeglectedManifest: Sendable {
+        public var userID: UserID
+        public var groupID: SharingGroupID
+        public var groupUUID: SharingGroupUUID
+    }
+
+    /// The groups of which owners of live files have no manifest of the current state, although the last scan has handled
+    /// that state, and nothing is scheduled: because manifests were off meanwhile, or the group is too large.
+    ///
+    /// Reads all files.
+    public mutating func neglectedManifests() throws(StoreError) -> [NeglectedManifest] {
+        try all(
             """
             SELECT owners.owning_user_id, g.sharing_group_id, g.sharing_group_uuid
               FROM sharing_groups g
@@ -246,8 +249,7 @@ extension StoreSession {
                                    AND s.master_version = g.master_version
               JOIN (SELECT DISTINCT sharing_group_id, owning_user_id
                       FROM files
-                     WHERE NOT is_deleted
-                       AND (? IS NULL OR owning_user_id = ?)) owners ON owners.sharing_group_id = g.sharing_group_id
+                     WHERE NOT is_deleted) owners ON owners.sharing_group_id = g.sharing_group_id
               JOIN users u ON u.user_id = owners.owning_user_id
               LEFT JOIN manifests m ON m.sharing_group_id = g.sharing_group_id
                                    AND m.owning_user_id = u.user_id
@@ -258,13 +260,12 @@ extension StoreSession {
                                 WHERE o.user_id = u.user_id AND o.sharing_group_id = g.sharing_group_id
                                   AND o.kind = 'writeManifest')
              ORDER BY owners.owning_user_id, g.sharing_group_id
-            """, [owner, owner]
+            """, []
         ) { row throws(StoreError) in
-            (
+            NeglectedManifest(
                 userID: UserID(try row.number("owning_user_id")),
                 groupID: SharingGroupID(try row.number("sharing_group_id")),
-                groupUUID: try row.identifier("sharing_group_uuid")
-            )
+                groupUUID: try row.identifier("sharing_group_uuid"))
         }
     }
 

@@ -80,9 +80,15 @@ public struct CloudCheck: Sendable {
             try store.transaction { try $0.end(check) }
         case .folder(let owner): try examine([folder(of: owner)], &check, progress)
         case .manifests(let owner):
-            let owners = try owner.map { [$0] } ?? store.withSession { try $0.ownersWithManifests() }
-            let keys = try store.withSession { try $0.manifestKeys() }.map(\.key)
-            try examine(owners.map { manifests(of: $0, keys) }, &check, progress)
+            let (known, neglected, keys) = try store.snapshot { session in
+                (
+                    try session.ownersWithManifests(),
+                    Dictionary(grouping: try session.neglectedManifests(), by: \.userID),
+                    try session.manifestKeys().map(\.key)
+                )
+            }
+            let owners = owner.map { [$0] } ?? Set(known + neglected.keys).sorted { $0.rawValue < $1.rawValue }
+            try examine(owners.map { manifests(of: $0, keys, neglected[$0] ?? []) }, &check, progress)
         case .group(let group):
             var last: ReferredObject?
             var hopeless: Set<UserID> = []
@@ -146,13 +152,17 @@ public struct CloudCheck: Sendable {
         }
     }
 
-    private func manifests(of owner: UserID, _ keys: [[UInt8]]) -> CloudCheckTask {
+    private func manifests(
+        of owner: UserID, _ keys: [[UInt8]], _ neglected: [StoreSession.NeglectedManifest]
+    ) -> CloudCheckTask {
         CloudCheckTask(owner: owner) { _ in
             let found = Recorder(CloudFindings(), limit: rowLimit)
             var outcome = CloudCheckTask.Outcome()
             outcome.isComplete = try guarding(owner, found) {
                 guard let (owningUser, look) = try open(owner, found) else { return }
-                outcome.objects = try ManifestComparison(owner: owningUser, look: look, keys: keys).run()
+                let comparison = ManifestComparison(
+                    owner: owningUser, look: look, keys: keys, neglected: neglected)
+                outcome.objects = try comparison.run()
             }
             outcome.findings = found.findings
             return outcome

@@ -14,12 +14,12 @@ struct ManifestComparison {
     let look: ObjectLook
     /// The public keys of this server.
     let keys: [[UInt8]]
+    /// The owner's groups without a manifest of their current state.
+    let neglected: [StoreSession.NeglectedManifest]
 
     /// - Returns: the number of manifests.
     func run() throws -> Int {
-        let (manifests, neglected) = try look.store.withSession { session in
-            (try session.manifests(of: owner.userID), try session.neglectedManifests(of: owner.userID))
-        }
+        let manifests = try look.store.withSession { try $0.manifests(of: owner.userID) }
         // What is marked for repair is about to be written.
         for manifest in manifests where manifest.masterVersion.rawValue >= 0 {
             guard let object = try look.describe(manifest.objectID) else {
