@@ -286,6 +286,25 @@ struct OnDemandTests {
         #expect(Self.entry(1, driver)?.goneReason == nil)
     }
 
+    @Test("After a restoration, the texts of listed files are downloaded again, even in the same version")
+    func restoredText() throws {
+        var driver = try Self.listing([Driver.row(1, text: 1), Driver.row(2, text: 1)])
+        driver.takeAll(texts: [Driver.file(1): "old", Driver.file(2): "old"])
+        driver.replyIndex()
+        try driver.uploadText(Driver.attributes(2, text: "mine"))
+        driver.restored = (RestoreMark("first")!, .initial)
+        driver.masterVersion = .initial
+        try driver.sync()
+        driver.replyIndex()
+        #expect(try driver.engine.attributes(of: Driver.file(1)).appMetaData == "old")
+        driver.takeAll(texts: [Driver.file(1): "new"])
+        driver.finish()
+
+        #expect(try driver.engine.attributes(of: Driver.file(1)).appMetaData == "new")
+        #expect(Self.entry(1, driver)?.isIndexOnly == true && driver.fileDownloads.isEmpty)
+        #expect(driver.contentConflicts.isEmpty, "the queued text replaces one that nobody has changed")
+    }
+
     @Test("A request can be withdrawn")
     func withdrawnRequest() throws {
         var driver = try Self.listing([Driver.row(1)])

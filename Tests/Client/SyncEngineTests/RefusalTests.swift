@@ -265,6 +265,38 @@ struct WithdrawalTests {
         #expect(driver.commits.count == 1)
     }
 
+    @Test(
+        "A file that a restored server has lost is forgotten if its contents are withdrawn, and uploaded if a text is",
+        arguments: [true, false])
+    func lost(isText: Bool) throws {
+        var driver = try Driver.member()
+        try driver.download(1, text: "old")
+        if isText {
+            try driver.uploadText(Driver.attributes(1, text: "new"))
+        } else {
+            try driver.upload(Driver.attributes(1))
+        }
+        driver.rows = []
+        driver.restored = (RestoreMark("first")!, .initial)
+        driver.masterVersion = .initial
+        try driver.sync()
+        driver.replyIndex()
+        driver.relaunch()
+
+        driver.perform(try driver.engine.withdraw(Driver.file(1)))
+
+        guard isText else {
+            #expect(driver.engine.state.directory[Driver.file(1)] == nil)
+            return
+        }
+        try driver.sync()
+        driver.replyIndex()
+        driver.supply(Driver.contents("mine"))
+        driver.finish()
+        let upload = try #require(driver.fileUploads.first)
+        #expect(upload.source.path == "mine" && upload.appMetaData?.contents == "old")
+    }
+
     @Test("A stop cancels transfers and completes once they have ended; the next sync sends the rest")
     func stop() throws {
         var driver = try Driver.member(maximumTransfers: 2)

@@ -40,7 +40,11 @@ extension Simulation {
             guard let entry = random.pick(listed), !options.hasRestorations else { return }
             see(entry, device)
             guard try upload(entry.fileUUID, entry.sharingGroupUUID, nil, device) else { return }
-            let text = device.files[entry.fileUUID]?.text ?? entry.appMetaData?.contents
+            // The library records a text that the app has just taken later.
+            let taken = device.engine?.state.download(of: entry.fileUUID).flatMap {
+                $0.kind == .appMetaData ? $0.appMetaData : nil
+            }
+            let text = device.files[entry.fileUUID]?.text ?? taken ?? entry.appMetaData?.contents
             device.files[entry.fileUUID]?.text = text
         default:
             guard let file = random.pick(device.files.keys.sorted()), var engine = device.engine else { return }

@@ -253,7 +253,8 @@ extension Simulation {
             // After a withdrawn deletion, the app no longer has the file.
             if entry.deletedLocally { device.files[file] = nil } else { device.wishes.insert(file) }
         } else {
-            device.files[file] = nil
+            // If others upload it again, it is a new file.
+            device.drop(file)
         }
     }
 

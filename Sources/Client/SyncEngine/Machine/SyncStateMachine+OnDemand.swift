@@ -159,7 +159,7 @@ extension SyncStateMachine {
             return
         }
         guard let known, known.sharingGroupUUID == group, known.isIndexOnly || listsMissing(known) else { return }
-        if row.appMetaDataVersion == nil, known.textVersion != nil {
+        if row.appMetaDataVersion == nil, known.appMetaData != nil {
             // A restored server has lost the text.
             state.directory.update(known.key) { $0.appMetaData = nil }
         }

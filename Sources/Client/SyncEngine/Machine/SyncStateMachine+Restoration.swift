@@ -95,6 +95,11 @@ extension SyncStateMachine {
                     // At once: if the sync ends before it compares, the former version must not seem to be the server's.
                     if let row = rows[known.fileUUID], let version = row.fileVersion {
                         followIndex(row, version, in: group)
+                        guard changed.contains(known.fileUUID) || state.pendingItems(of: known.fileUUID).isEmpty else {
+                            continue
+                        }
+                        // The same version may now have a different text.
+                        state.directory.update(known.key) { $0.forgetTextVersion() }
                     } else {
                         awaitLost(known)
                     }
@@ -127,9 +132,7 @@ extension SyncStateMachine {
             $0.deletedOnServer = isDeleted
             guard !isDeleted else { return }
             $0.fileVersion = nil
-            $0.appMetaData = $0.appMetaData.map {
-                AppMetaData(version: DirectoryEntry.noTextVersion, contents: $0.contents)
-            }
+            $0.forgetTextVersion()
         }
         for upload in state.pendingItems(of: file) where upload.kind == .file {
             state.items.update(upload.key) { $0.uploadUndeletion = false }

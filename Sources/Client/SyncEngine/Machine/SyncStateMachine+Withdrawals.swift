@@ -49,8 +49,8 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Withdraws all pending changes to a file from all queues, and cancels any transfer in progress. If the file never
-    /// reached the server, its record is removed.
+    /// Withdraws all pending changes to a file from all queues, and cancels any transfer in progress. If the server does
+    /// not have the file, its record is removed, unless only a text is withdrawn from a file that a restored server lost.
     /// - Throws: `couldNotFindFileUUID` if nothing is pending; `commitUnderWay`.
     package mutating func withdraw(_ file: FileUUID) throws(SyncError) -> [EngineAction] {
         let items = state.items.rows(at: .file(file))
@@ -63,6 +63,9 @@ extension SyncStateMachine {
         guard !items.isEmpty else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
         abandon(items)
         if let entry = state.directory[file], !entry.deletedLocally, !state.items.contains(at: .file(file)) {
+            let isText = items.allSatisfy { $0.kind == .appMetaData }
+            // The app still has the contents that a restored server has lost.
+            if isText, entry.newerVersion != nil, !entry.deletedOnServer { return }
             state.directory[file] = entry.fileVersion == nil ? nil : entry
             state.directory.update(file) { $0.newerVersion = nil }
         }

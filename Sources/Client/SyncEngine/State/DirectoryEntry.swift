@@ -98,6 +98,11 @@ package struct DirectoryEntry: TableRow {
     /// The version of a text that the server no longer has: the next version is the first.
     package static let noTextVersion = AppMetaDataVersion(AppMetaDataVersion.first.rawValue - 1)
 
+    /// Keeps the text as one that the server does not have, or whose version is uncertain.
+    mutating func forgetTextVersion() {
+        appMetaData = appMetaData.map { AppMetaData(version: Self.noTextVersion, contents: $0.contents) }
+    }
+
     /// The file as apps see it.
     package var attributes: SyncAttributes {
         var attributes = SyncAttributes(
