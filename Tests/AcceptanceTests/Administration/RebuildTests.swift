@@ -113,6 +113,40 @@ extension PrivateStackTests {
             #expect(try eve.groups().groups.count == 1)
         }
 
+        @Test("Files come back from each kind of storage, in whatever order their owners come")
+        func storages() async throws {
+            let alice = try lost.signUpOwningUser(.google, name: "Alice")
+            var owners = [(person: alice, file: TestFile("in Google").stored(at: .google))]
+            for provider in [SandboxProvider.dropbox, .microsoft, .webdav] {
+                let owner = try lost.signUpInvitedUser(alice.invite(), provider: provider, name: "\(provider)")
+                owners.append((owner, TestFile("in \(provider)").stored(at: provider)))
+            }
+            var version = try #require(try alice.index().masterVersion)
+            for owner in owners {
+                try owner.person.publish(owner.file, masterVersion: version)
+                version += 1
+            }
+            for owner in owners { try await waitForManifest(of: owner.person, stating: version) }
+
+            let server = try another()
+            let tool = try OperatorTool(server)
+            #expect(try tool.run("rebuild", "begin", "--folder", alice.folder).status == 0)
+            try await eventually("the mode is known") {
+                try alice.movedTo(server).checkCredentials().json?.code?.text == "restoring"
+            }
+            for owner in owners.shuffled() { try await waitUntilServed(owner.person.movedTo(server)) }
+            for owner in owners {
+                let person = owner.person.movedTo(server)
+                #expect(try person.index().file(owner.file)?.awaitingReupload == nil)
+                for other in owners {
+                    expectDownload(try person.download(other.file, masterVersion: version), of: other.file)
+                }
+            }
+            #expect(try tool.run("rebuild", "end").status == 0)
+            let fsck = try tool.run("fsck", "--clouds")
+            #expect(fsck.status == 0, "\(fsck.output)")
+        }
+
         /// What a person's devices have, and so must never miss in a list: an app that misses a group or file may delete
         /// its copy.
         private func expectNothingIsMissing(
