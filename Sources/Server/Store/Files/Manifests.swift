@@ -254,6 +254,7 @@ extension StoreSession {
               LEFT JOIN manifests m ON m.sharing_group_id = g.sharing_group_id
                                    AND m.owning_user_id = u.user_id
              WHERE NOT g.is_deleted
+               AND NOT g.is_restoring
                AND u.account_type IN (\(SQL.owningAccountTypes))
                AND (m.master_version IS NULL OR m.master_version <> g.master_version)
                AND NOT EXISTS (SELECT 1 FROM outbox o
