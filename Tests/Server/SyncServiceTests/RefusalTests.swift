@@ -26,7 +26,7 @@ struct RefusalTests {
             .fileVersionMismatch, .appMetaDataVersionMismatch, .mimeTypeChanged, .fileDeleted, .fileNotDeleted,
             .fileInOtherGroup, .uploadConflict, .uploadUnknown, .uploadNotResumable, .mediaTypeUnsupported,
             .pieceTooSmall, .pieceChecksumMismatch, .protocolVersionUnsupported, .notAMember, .ownerRemoved,
-            .maintenance, .memberUnknown, .commitIdReused, .batchMismatch, .lastAdmin,
+            .maintenance, .restoring, .memberUnknown, .commitIdReused, .batchMismatch, .lastAdmin,
         ]
         let detailed: [Refusal] = [
             .missingHeader(.deviceUUID), .malformedHeader(.uploadChecksum), .directionFull,
@@ -155,13 +155,13 @@ struct RefusalTests {
         #expect(Refusal(for: CloudStorageError.quotaExceeded).retryAfter == nil)
     }
 
-    @Test("503 is used for database failures and maintenance, and 401 for errors that a new sign-in would fix")
+    @Test("503 is used for database failures, maintenance and rebuilds, and 401 for errors that a new sign-in would fix")
     func reservedStatuses() {
         let codes = { (status: Int) in
             Set(Self.samples.map { Refusal(for: $0) }.filter { $0.status == status }.map(\.code.rawValue))
         }
 
-        #expect(codes(503) == ["database_unavailable", "maintenance"])
+        #expect(codes(503) == ["database_unavailable", "maintenance", "restoring"])
         #expect(
             codes(401) == [
                 "credentials_missing", "sign_in_type_not_allowed", "credentials_rejected", "user_unknown",
