@@ -155,7 +155,7 @@ struct RefusalTests {
         #expect(Refusal(for: CloudStorageError.quotaExceeded).retryAfter == nil)
     }
 
-    @Test("503 is used for database failures, maintenance and rebuilds, and 401 for errors that a new sign-in would fix")
+    @Test("503 means database failures, maintenance or a rebuild; 401 an error that a new sign-in would fix")
     func reservedStatuses() {
         let codes = { (status: Int) in
             Set(Self.samples.map { Refusal(for: $0) }.filter { $0.status == status }.map(\.code.rawValue))
