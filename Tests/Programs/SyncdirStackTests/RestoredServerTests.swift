@@ -184,12 +184,14 @@ extension SyncdirTests {
             #expect(try bob.files() == files)
             for process in jobs { process.thaw() }
 
-            for user in [ada, bob, ada] {
-                try await eventually("\(user.name) is served", within: .seconds(60)) {
+            // The group stays read-only until both owners have come, so that Ada's changes wait meanwhile.
+            try await eventually("both are served, and everything is sent", within: .seconds(60)) {
+                let commands = try [ada, bob].map { user in
                     let command = try user.run("sync", user.directory.path)
                     #expect(try user.files() == files, "\(command.output)")
-                    return command.status == 0
+                    return command
                 }
+                return commands.allSatisfy { $0.status == 0 }
             }
             try tool.json("rebuild", "end")
             try sync(ada, bob)
