@@ -156,7 +156,8 @@ extension SyncdirTests {
             try sync(ada, bob, ada)
             try await eventually("the manifests are current", within: .seconds(60)) {
                 try server.askDatabase(
-                    "SELECT COUNT(*) FROM manifests JOIN sharing_groups USING (sharing_group_id, master_version)") == "2"
+                    "SELECT COUNT(*) FROM manifests JOIN sharing_groups USING (sharing_group_id, master_version)")
+                    == "2"
             }
             // No later change is in a manifest.
             let jobs = try server.environment.processes("syncd_jobs")

@@ -132,6 +132,7 @@ struct ManifestTests {
                 account: .init(type: .webDAV, id: "https://cloud.example/ada"), name: "Ada \u{2028}",
                 permission: .admin,
                 isOwning: true, owningUserID: nil, joinedAt: WireDate(secondsSince1970: 1),
+                userAppID: UserAppID("0e1f2a3b-4c5d-4e6f-8a7b-9c0d1e2f3a4b"), accountEpoch: AccountEpoch(2),
                 otherGroups: .listed([SharingGroupUUID("aaaa-b")!, SharingGroupUUID("c")!])),
             ManifestMember(
                 userID: UserID(6), identity: [UInt8](repeating: 2, count: 16), account: nil, name: "",

@@ -317,9 +317,11 @@ extension ManifestMember {
         {
             account = Account(type: type, id: id)
         }
+        let userAppID = line.strings["userAppID"].flatMap { UserAppID($0) }
         self.init(
             userID: userID, identity: identity, account: account, name: name, permission: permission,
-            isOwning: isOwning, owningUserID: line.user("owningUserID"), joinedAt: joinedAt,
+            isOwning: isOwning, owningUserID: line.user("owningUserID"), joinedAt: joinedAt, userAppID: userAppID,
+            accountEpoch: userAppID.map { _ in AccountEpoch(line.numbers["accountEpoch"] ?? 0) },
             otherGroups: OtherGroups(line))
     }
 }

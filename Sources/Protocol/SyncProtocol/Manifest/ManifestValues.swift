@@ -139,6 +139,11 @@ public struct ManifestMember: Sendable, Equatable {
     /// Whose storage takes the new files of a member without storage; nil if nobody's does.
     public var owningUserID: UserID?
     public var joinedAt: WireDate
+    /// The identity above the member's account: devices that know a different one refuse to continue. Nil if no device
+    /// has asked for it.
+    public var userAppID: UserAppID?
+    /// The number of the member's account switches; nil without ``userAppID``.
+    public var accountEpoch: AccountEpoch?
     /// The other groups with files that the member is in; nil if not stated.
     public var otherGroups: OtherGroups?
 
@@ -163,7 +168,8 @@ public struct ManifestMember: Sendable, Equatable {
 
     public init(
         userID: UserID, identity: [UInt8], account: Account?, name: String, permission: Permission, isOwning: Bool,
-        owningUserID: UserID?, joinedAt: WireDate, otherGroups: OtherGroups? = nil
+        owningUserID: UserID?, joinedAt: WireDate, userAppID: UserAppID? = nil, accountEpoch: AccountEpoch? = nil,
+        otherGroups: OtherGroups? = nil
     ) {
         self.userID = userID
         self.identity = identity
@@ -173,6 +179,8 @@ public struct ManifestMember: Sendable, Equatable {
         self.isOwning = isOwning
         self.owningUserID = owningUserID
         self.joinedAt = joinedAt
+        self.userAppID = userAppID
+        self.accountEpoch = accountEpoch
         self.otherGroups = otherGroups
     }
 }

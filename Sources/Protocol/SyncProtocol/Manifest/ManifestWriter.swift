@@ -42,6 +42,8 @@ public struct ManifestWriter: Sendable {
             writer.field("isOwning", member.isOwning)
             writer.field("owningUserID", member.owningUserID)
             writer.field("joined", member.joinedAt)
+            writer.field("userAppID", text: member.userAppID?.rawValue)
+            writer.field("accountEpoch", member.accountEpoch)
             switch member.otherGroups {
             case nil: break
             case .listed(let groups):

@@ -78,6 +78,8 @@ public struct ManifestAccount: Equatable, Sendable {
     public var permission: Permission
     public var owningUserID: UserID?
     public var joinedAt: WireDate
+    public var userAppID: UserAppID?
+    public var accountEpoch: AccountEpoch
     /// The other groups with files that they are in.
     public var otherGroups: [SharingGroupUUID]
 }
@@ -384,9 +386,13 @@ extension StoreSession {
         return try all(
             """
             SELECT u.user_id, u.account_type, u.provider_user_id, u.display_name, m.permission, m.owning_user_id,
-                   m.joined_at
+                   m.joined_at, COALESCE(u.user_app_id, r.user_app_id) AS user_app_id,
+                   GREATEST(u.account_epoch, COALESCE(r.account_epoch, 0)) AS account_epoch
               FROM memberships m
               JOIN users u ON u.user_id = m.user_id
+              LEFT JOIN rebuild_members r ON r.sharing_group_id = m.sharing_group_id
+                                         AND r.user_id = m.user_id
+                                         AND NOT r.is_recognised
              WHERE m.sharing_group_id = ?
              ORDER BY u.user_id
             """, [.int(groupID.rawValue)]
@@ -397,6 +403,8 @@ extension StoreSession {
                 permission: try row.permission("permission"),
                 owningUserID: try row.optionalNumber("owning_user_id").map(UserID.init),
                 joinedAt: try row.date("joined_at"),
+                userAppID: try row.optionalString("user_app_id").flatMap { UserAppID($0) },
+                accountEpoch: AccountEpoch(try row.number("account_epoch")),
                 otherGroups: otherGroups[UserID(try row.number("user_id"))] ?? [])
         }
     }

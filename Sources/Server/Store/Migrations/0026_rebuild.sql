@@ -70,6 +70,9 @@ CREATE TABLE IF NOT EXISTS rebuild_members (
     -- The user here: an absent member's, or after is_recognised the person's.
     user_id          BIGINT NOT NULL,
     is_recognised    BOOLEAN NOT NULL,
+    -- What devices know the person by.
+    user_app_id      VARCHAR(36) CHARACTER SET ascii COLLATE ascii_general_nopad_ci NULL,
+    account_epoch    BIGINT NOT NULL,
     PRIMARY KEY (sharing_group_id, former_user_id),
     KEY identity (identity),
     KEY user (user_id)

@@ -80,17 +80,40 @@ extension StoreSession {
             users[member.userID] = userID
             try execute(
                 """
-                REPLACE INTO rebuild_members (sharing_group_id, former_user_id, identity, user_id, is_recognised)
-                VALUES (?, ?, ?, ?, ?)
+                REPLACE INTO rebuild_members (sharing_group_id, former_user_id, identity, user_id, is_recognised,
+                                              user_app_id, account_epoch)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
                 """,
                 [
                     .int(groupID.rawValue), .int(member.userID.rawValue), .bytes(member.identity),
-                    .int(userID.rawValue), .bool(found?.isAbsent == false),
+                    .int(userID.rawValue), .bool(found?.isAbsent == false), .text(orNull: member.userAppID?.rawValue),
+                    .int(member.accountEpoch?.rawValue ?? 0),
                 ])
+            try returnIdentity(to: userID)
             try noteAwaited(otherGroups(member), by: userID, statedBy: groupID)
         }
         try setMembers(members, users, of: groupID)
         return users
+    }
+
+    /// Gives a recognised person the identity that their devices know, with the number of their account switches, from
+    /// the manifest that states the most of these; unless they have an identity, or it is somebody else's.
+    private mutating func returnIdentity(to userID: UserID) throws(StoreError) {
+        try execute(
+            """
+            UPDATE IGNORE users
+              JOIN (SELECT user_app_id, account_epoch
+                      FROM rebuild_members
+                     WHERE user_id = ?
+                       AND is_recognised
+                       AND user_app_id IS NOT NULL
+                     ORDER BY account_epoch DESC
+                     LIMIT 1) known
+               SET users.user_app_id = known.user_app_id, users.account_epoch = known.account_epoch
+             WHERE users.user_id = ?
+               AND (users.user_app_id IS NULL
+                    OR (users.user_app_id = known.user_app_id AND users.account_epoch < known.account_epoch))
+            """, [.int(userID.rawValue), .int(userID.rawValue)])
     }
 
     private mutating func addAbsent(
@@ -189,6 +212,7 @@ extension StoreSession {
             """,
             [.int(user.userID.rawValue), group, .int(place.formerUserID.rawValue), .int(place.userID.rawValue)])
         guard taken == 1 else { return false }
+        try returnIdentity(to: user.userID)
         let (person, absent) = (Value.int(user.userID.rawValue), Value.int(place.userID.rawValue))
         if try isMember(user.userID, of: place.groupID) {
             // They have joined anew, with a permission that somebody here has given.

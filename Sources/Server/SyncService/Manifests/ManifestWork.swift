@@ -236,7 +236,8 @@ extension ManifestMember {
             identity: Array(IncrementalDigest.digest(of: input, .sha256).prefix(GroupManifest.identityBytes)),
             account: isReader ? Account(type: account.accountType, id: account.providerUserID) : nil,
             name: account.name, permission: account.permission, isOwning: account.accountType.userType == .owning,
-            owningUserID: account.owningUserID, joinedAt: account.joinedAt)
+            owningUserID: account.owningUserID, joinedAt: account.joinedAt, userAppID: account.userAppID,
+            accountEpoch: account.userAppID.map { _ in account.accountEpoch })
     }
 }
 

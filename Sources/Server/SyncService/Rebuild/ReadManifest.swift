@@ -56,7 +56,8 @@ struct ReadManifest {
 
     private static func isPlausible(_ member: ManifestMember) -> Bool {
         if case .listed(let groups) = member.otherGroups, groups.count > maximumOtherGroups { return false }
-        return member.userID.rawValue > 0 && member.name.unicodeScalars.count <= 255
+        return (0...Int64(Int32.max)).contains(member.accountEpoch?.rawValue ?? 0) && member.userID.rawValue > 0
+            && member.name.unicodeScalars.count <= 255
     }
 
     private static func isPlausible(_ file: ManifestFile) -> Bool {
