@@ -144,6 +144,69 @@ extension SyncdirTests {
             #expect(try bob.files() == ["kept.txt": "kept", "new.txt": "new", "more.txt": "more"])
         }
 
+        @Test("A server rebuilt from manifests gets what they lack, and no directory loses a file")
+        func rebuilt() async throws {
+            let server = try TestServer(
+                PrivateStack(
+                    "rebuilt-directories", responders: 1, overrides: #"{"manifests": {"intervalSeconds": 1}}"#))
+            let tool = try OperatorTool(server)
+            let (ada, bob, group) = try TerminalUser.couple(server)
+            for name in ["same.txt", "edited.txt", "deleted.txt"] { try ada.write(name, "one") }
+            try bob.write("bobs.txt", "Bob's")
+            try sync(ada, bob, ada)
+            try await eventually("the manifests are current", within: .seconds(60)) {
+                try server.askDatabase(
+                    "SELECT COUNT(*) FROM manifests JOIN sharing_groups USING (sharing_group_id, master_version)") == "2"
+            }
+            // No later change is in a manifest.
+            let jobs = try server.environment.processes("syncd_jobs")
+            for process in jobs { process.freeze() }
+            defer { for process in jobs { process.thaw() } }
+            try ada.write("edited.txt", "two")
+            try ada.write("new.txt", "new")
+            try remove("deleted.txt", of: ada)
+            try sync(ada, bob)
+            let files = try ada.files()
+            #expect(try files.count == 4 && bob.files() == files)
+
+            try tool.json("maintenance", "on", "The server is lost.")
+            try await eventually("the server is closed") { try server.call("GET", "Index").status == 503 }
+            let tables = try server.askDatabase(
+                "SELECT CONCAT('`', table_name, '`') FROM information_schema.TABLES WHERE table_schema = DATABASE()")
+            let list = tables.split(separator: "\n").joined(separator: ", ")
+            _ = try server.askDatabase("SET FOREIGN_KEY_CHECKS = 0; DROP TABLE \(list)")
+            for words in [["migrate"], ["rebuild", "begin", "--folder", "SyncServer"], ["maintenance", "off"]] {
+                let command = try tool.run(words)
+                #expect(command.status == 0, "\(command.output)")
+            }
+            let held = try bob.run("sync", bob.directory.path)
+            #expect(held.status == 69, "\(held.output)")
+            #expect(try bob.files() == files)
+            for process in jobs { process.thaw() }
+
+            // The group stays read-only until both owners have come, so that Ada's changes wait meanwhile.
+            try await eventually("both are served, and everything is sent", within: .seconds(60)) {
+                let commands = try [ada, bob].map { user in
+                    let command = try user.run("sync", user.directory.path)
+                    #expect(try user.files() == files, "\(command.output)")
+                    return command
+                }
+                return commands.allSatisfy { $0.status == 0 }
+            }
+            try tool.json("rebuild", "end")
+            try sync(ada, bob)
+            #expect(try ada.files() == files && bob.files() == files)
+            for user in [ada, bob] {
+                let status = try user.status()
+                #expect(status.pending?.array?.isEmpty == true && status.conflicts?.array?.isEmpty == true, "\(status)")
+            }
+            // Somebody who joins later receives all of it.
+            let carol = try TerminalUser("Carol", server)
+            try carol.succeed("join", ada.succeed("invite", group, "--permission", "read"))
+            try carol.succeed("sync", carol.directory.path, "--group", group)
+            #expect(try carol.files() == files)
+        }
+
         @Test("If two people edit the same file after the restoration, both versions are kept")
         func conflict() async throws {
             let (ada, bob, _) = try TerminalUser.couple(server)
