@@ -1,5 +1,5 @@
 /// Reads a manifest line by line, holding at most one block of files and the tables that later blocks refer to. Rejects
-/// manifests that exceed the limits of ``GroupManifest``.
+/// a manifest as soon as it exceeds a limit of ``GroupManifest``.
 ///
 /// Kinds of lines and members that it does not know are ignored. The caller hashes all lines, each with its line feed,
 /// before that of the signature, and checks the signature when ``Part/signature(_:)`` arrives: nothing read before that
