@@ -168,7 +168,7 @@ extension PrivateStackTests {
             #expect(try names(alice, at: place).contains(note.cloudName(device: alice.device)))
         }
 
-        @Test("The keys are published without credentials, the latest first; former ones remain [394]")
+        @Test("The keys are published without credentials, the latest first; former keys remain [394]")
         func keys() async throws {
             let alice = try server.signUpOwningUser(.google)
             try alice.publish(TestFile("one"), masterVersion: 0)
@@ -214,7 +214,7 @@ extension PrivateStackTests {
                 return rows
             }
 
-            // Each state with a kept intact manifest and without.
+            // Each fault with a kept intact manifest and without.
             let (missing, damaged, outdated) = (try await signUp(), try await signUp(), try await signUp())
             let former = try current(missing)
             try missing.publish(TestFile("two").stored(at: .dropbox), masterVersion: 1)
@@ -236,7 +236,7 @@ extension PrivateStackTests {
             try await waitForManifest(of: missing, stating: 2)
             try await waitForManifest(of: damaged, stating: 1)
             try await waitForManifest(of: outdated, stating: 1)
-            // The intact one was kept meanwhile.
+            // The intact manifest was kept in the meantime.
             #expect(try manifests(of: missing, at: .dropbox) == [former, try current(missing)])
             for user in [missing, damaged, outdated] {
                 let report = try read(user, at: .dropbox, key: publishedKey()).report

@@ -203,7 +203,7 @@ class AppTests(unittest.TestCase):
         self.assertEqual(monitoring.call("GET", f"/ready/{APP}").status, 200)
 
     def test_signals(self) -> None:
-        """One app has signals about changes; without nginx's module it loses them, and both apps are still served."""
+        """One app has signals about changes; without nginx's module it has none, and both apps are still served."""
         phone, group = self.phone(self.notes, self.account("Cleo")), new_uuid()
         phone.ask("POST", "AddUser", sharingGroupUUID=group, cloudFolderName="Notes")
         self.assertEqual(phone.request("GET", "Changes").status, 404)

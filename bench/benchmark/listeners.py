@@ -169,7 +169,7 @@ def measure(stack: BenchStack, total: int, seconds: float) -> dict[str, float]:
     """Opens `total` streams, and measures them idle, and with a commit a second in each group."""
     each = -(-total // GROUPS)
     groups = begin_groups(stack, -(-each // LISTENERS_OF_A_PERSON))
-    # nchan repeats signals of the last ten seconds to new listeners; then these would not be idle.
+    # nchan repeats signals of the last ten seconds to new listeners, which would then not be idle.
     time.sleep(11)
     nginx, syncd = pids(stack, "nginx"), pids(stack, "syncd_api")
     nginx_before, syncd_before = memory_kibibytes(nginx), memory_kibibytes(syncd)

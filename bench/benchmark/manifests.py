@@ -1,4 +1,4 @@
-"""P22: the manifest of a large group, and what manifests cost while people upload."""
+"""P22: the manifest of a large group, and the cost of manifests while people upload."""
 
 import os
 import statistics
@@ -20,7 +20,7 @@ from .space import random_uuid
 from .table import Result
 
 MEBIBYTE = 1 << 20
-# Instead of 60: what is measured here happens once a minute.
+# Instead of 60: with the default, a manifest would be written only once a minute.
 INTERVAL_SECONDS = 1
 WRITTEN = 'syncd_manifests_total{outcome="written"}'
 
@@ -61,7 +61,7 @@ def of_many_files(stack: BenchStack, files: int, repetitions: int) -> list[Resul
 
 
 def fill(stack: BenchStack, person: Person, files: int) -> None:
-    """Two files in a file group, with short metadata."""
+    """Adds files to the person's group, two in each file group, with short metadata."""
     stack.sql(f"""
         INSERT INTO files (sharing_group_id, file_uuid, file_group_uuid, owning_user_id, storage_type, device_uuid,
                created_at, updated_at, mime_type, app_metadata, app_metadata_version, file_version, check_sum, sha256,
@@ -87,7 +87,7 @@ def change(stack: BenchStack, person: Person) -> None:
 
 
 def peak(pids: list[int], begins: bool = False) -> int:
-    """The largest peak of the processes' resident memory, in bytes; with `begins`, peaks begin with the present."""
+    """The largest peak of the processes' resident memory, in bytes; with `begins`, the peaks are reset first."""
     found = 0
     for pid in pids:
         if begins:
@@ -107,7 +107,7 @@ def compared(
     stack: BenchStack, measure: Callable[[bool], float], repetitions: int
 ) -> tuple[list[float], list[float], str]:
     """Milliseconds of processor time for each upload with manifests and without, and a note. `measure` returns the
-    number of uploads, and is told whether they only warm up."""
+    number of uploads; its argument is whether they only warm up."""
     written: list[float] = []
     rates: dict[bool, list[float]] = {True: [], False: []}
 

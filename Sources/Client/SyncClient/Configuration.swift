@@ -26,8 +26,8 @@ extension SyncServer {
         /// Whether this device also re-uploads the files of other people who have switched accounts. Off by default,
         /// since that uses this user's network for them.
         public var reuploadsForOthers = false
-        /// Which contents this device downloads of groups that are new to it, until the app calls
-        /// ``SyncServer/setDownloadPolicy(_:of:)``. A different value leaves groups that the device knows unchanged.
+        /// The download policy of groups that are new to this device, until the app calls
+        /// ``SyncServer/setDownloadPolicy(_:of:)``. Changing the value does not affect groups that the device knows.
         public var downloadPolicy = DownloadPolicy.automatic
         /// How conflicts are resolved.
         public var conflictResolver = ConflictResolver.delegate

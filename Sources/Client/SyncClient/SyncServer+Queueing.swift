@@ -134,10 +134,10 @@ extension SyncServer {
     }
 
     /// Withdraws all changes to a file that the server does not have yet, with the library's copies: queued, waiting
-    /// for storage, or set aside. Cancels a transfer in progress. If the server does not have the file, because it never
-    /// reached it, or because a restored server has lost it, its record is removed; if another device uploads it again, it
-    /// is a new file. After the withdrawal of a text alone, the library uploads a lost file again. The app's own file is
-    /// not touched; ``requestDownload(forFileUUID:)`` requests the server's contents.
+    /// for storage, or set aside. Cancels a transfer in progress. If the server does not have the file, because the
+    /// file never reached it, or because a restored server has lost it, its record is removed; if another device
+    /// uploads it again, it is a new file. If only a text is withdrawn, the library uploads the lost file again. The
+    /// app's own file is not touched; ``requestDownload(forFileUUID:)`` requests the server's contents.
     ///
     /// A batch that the server has just completed can no longer be withdrawn: the next sync delivers the file.
     /// - Throws: `couldNotFindFileUUID` if nothing is pending; `commitUnderWay`; `storeError`.

@@ -99,9 +99,9 @@ public struct BacklogReading: Sendable {
 
 /// The progress of a rebuild from manifests.
 public struct RebuildReading: Sendable {
-    /// The groups by state, `missing` for those that are not back.
+    /// The number of groups by state; `missing` is the state of groups that are not back.
     public var groups: [(state: String, count: Int)]
-    /// The people whose folders have not been read.
+    /// The number of people whose folders have not been read.
     public var unreadFolders: Int
 
     public init(groups: [(state: String, count: Int)], unreadFolders: Int) {

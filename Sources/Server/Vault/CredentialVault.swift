@@ -251,7 +251,7 @@ public struct OwnerRemoved: Error, Equatable {
 // MARK: Manifests
 
 extension CredentialVault {
-    /// The text is padded to a multiple of this length, four UUIDs, since its length would show their number.
+    /// The text is padded to a multiple of this length, four UUIDs, since its length would reveal the number of groups.
     private static let sealedGroupsUnit = 4 * 37
 
     /// Seals the other groups of a user for the manifest of `group`, whose readers must not know them.
@@ -262,7 +262,7 @@ extension CredentialVault {
         return try sealer.seal(Array(text.utf8), for: .otherGroups(userID, group))
     }
 
-    /// Opens what ``seal(otherGroups:of:in:)`` has returned; `nil` if its key is not known here, or it is damaged.
+    /// Opens a text sealed by ``seal(otherGroups:of:in:)``; `nil` if its key is not known here, or the text is damaged.
     public func openOtherGroups(
         _ sealed: [UInt8], of userID: UserID, in group: SharingGroupUUID
     ) -> [SharingGroupUUID]? {

@@ -77,7 +77,7 @@ extension PrivateStackTests {
             try await eventually("the mode is known") { try newCarol.checkCredentials().status == 503 }
             try await waitUntilServed(newAlice)
 
-            // Everybody is in the list; nobody may write yet, because Dave has not come.
+            // Everybody is in the list; nobody may write yet, because Dave has not returned.
             let index = try newAlice.index()
             let group = try #require(index.group(alice.group))
             #expect(index.masterVersion == version && index.files.count == 3)
@@ -91,7 +91,7 @@ extension PrivateStackTests {
             expectDownload(try newAlice.download(carols, masterVersion: version), of: carols)
             let refused = try newAlice.upload(TestFile("later"), masterVersion: version)
             #expect(refused.status == 409 && refused.json?.code?.text == "permission_too_low")
-            // Carol is known now, and may read.
+            // Carol is known now, and can read.
             try await waitUntilServed(newCarol)
             #expect(try newCarol.checkCredentials().json?.userId?.integer == carol.userID)
             let waiting = try tool.json("rebuild", "status")
@@ -113,7 +113,7 @@ extension PrivateStackTests {
             #expect(try eve.groups().groups.count == 1)
         }
 
-        @Test("Files come back from each kind of storage, in whatever order their owners come")
+        @Test("Files are restored from each kind of storage, in whatever order their owners return")
         func storages() async throws {
             let alice = try lost.signUpOwningUser(.google, name: "Alice")
             var owners = [(person: alice, file: TestFile("in Google").stored(at: .google))]
@@ -147,8 +147,8 @@ extension PrivateStackTests {
             #expect(fsck.status == 0, "\(fsck.output)")
         }
 
-        /// What a person's devices have, and so must never miss in a list: an app that misses a group or file may delete
-        /// its copy.
+        /// Checks that a list contains everything that a person's devices have: if a group or file is missing, an app
+        /// may delete its copy.
         private func expectNothingIsMissing(
             _ person: TestUser, _ having: [String: Set<String>], sourceLocation: SourceLocation = #_sourceLocation
         ) throws -> Bool {
@@ -158,7 +158,7 @@ extension PrivateStackTests {
                     list.status == 503 && list.json?.code?.text == "restoring", "\(person.account.name): \(list)",
                     sourceLocation: sourceLocation)
                 #expect(!list.values(of: "retry-after").isEmpty, sourceLocation: sourceLocation)
-                // A device that asks about one group learns no more.
+                // A request about one group reveals no more.
                 for group in having.keys {
                     let reply = try person.call("GET", "Index", ["sharingGroupUUID": group])
                     #expect(reply.status == 503, sourceLocation: sourceLocation)
@@ -175,7 +175,7 @@ extension PrivateStackTests {
             return true
         }
 
-        @Test("In whatever order people come, nobody ever sees a list that lacks a group or a file")
+        @Test("In whatever order people return, nobody ever sees a list without one of their groups or files")
         func nothingIsEverMissing() async throws {
             // Alice and Dave own files, and groups of their own; Carol has no storage, Erin has no files.
             let alice = try lost.signUpOwningUser(.google, name: "Alice", groupName: "Norway")
@@ -217,7 +217,7 @@ extension PrivateStackTests {
                 return try Set(
                     come.filter { try expectNothingIsMissing($0.0.movedTo(server), $0.1) }.map(\.0.account.name))
             }
-            // Erin's folder contains nothing; Dave brings one of two groups.
+            // Erin's folder contains nothing; Dave's contains the manifest of one of two groups.
             let newErin = erin.movedTo(server)
             try await eventually("Erin's folder has been read", within: .seconds(60)) {
                 _ = try newErin.checkCredentials()
@@ -252,7 +252,7 @@ extension PrivateStackTests {
             }
             let backup = folder.url.appending(path: "backup.gz").path
             try tool.json("backup", "make", backup)
-            // What the backup lacks: a version, a deletion, a file of an owner who had none, and a member.
+            // The backup lacks a version, a deletion, a file of an owner who had none, and a member.
             let newer = photo.next("the same photo, in colour")
             let daves = TestFile("Dave's").stored(at: .dropbox)
             try alice.publish(newer, masterVersion: version)
@@ -356,7 +356,7 @@ extension PrivateStackTests {
             let finished = try tool.run("rebuild", "finish", "--group", alice.group)
             #expect(finished.status == 0, "\(finished.output)")
             try newAlice.publish(TestFile("later").stored(at: .google), masterVersion: version)
-            // His file is listed, and its contents are there as soon as he is.
+            // His file is listed, and its contents are available as soon as he returns.
             #expect(try newAlice.index().file(daves) != nil)
             try await waitUntilServed(dave.movedTo(server))
             expectDownload(try newAlice.download(daves, masterVersion: version + 1), of: daves)

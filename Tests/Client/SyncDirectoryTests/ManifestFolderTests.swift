@@ -149,7 +149,7 @@ struct ManifestFolderTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: output.path) == ["_Trip"])
     }
 
-    @Test("Names that differ in letter case only, and equal ones, are different files")
+    @Test("Equal names, and names that differ only in letter case, become different files")
     func similarNames() throws {
         let paths = ["Notes/A.txt", "notes/a.txt", "Notes/A.txt", "NOTES/a.TXT"]
         let files = paths.map { file($0 + " 1", metaData: #"{"path":"\#($0)"}"#) }
@@ -167,7 +167,7 @@ struct ManifestFolderTests {
         #expect(try written()["Trip/Notes/A (2).txt"] == texts[2])
     }
 
-    @Test("Objects of another size or checksum are written and listed; nothing outside of the folder is read")
+    @Test("Objects with another size or checksum are written and listed; nothing outside the folder is read")
     func strangeObjects() throws {
         let outside = folder.deletingLastPathComponent().appending(path: "outside.txt")
         try Data(#"{"title":"secret"}"#.utf8).write(to: outside)
@@ -193,7 +193,7 @@ struct ManifestFolderTests {
         #expect(try written().keys.allSatisfy { !$0.contains("secret") })
     }
 
-    @Test("A manifest of a newer format, a bomb, and what is no manifest at all are listed, each with its reason")
+    @Test("Manifests of a newer format, decompression bombs and invalid files are listed, each with its reason")
     func unusable() throws {
         func name(_ sequence: Int64) -> String { ManifestName(groupUUID: group, sequence: sequence).rawValue }
         func compressed(_ text: String, times: Int = 1) -> [UInt8] {
@@ -207,11 +207,11 @@ struct ManifestFolderTests {
         try put(name(2), compressed("{\"manifest\":{\"format\":2}}\n"))
         try put(name(3), compressed("[1,2]\n"))
         try put(name(4), "not compressed".utf8)
-        // Of another group.
+        // A manifest of another group.
         let other = ManifestName(groupUUID: SharingGroupUUID(UUID().uuidString)!, sequence: 5).rawValue
         try put(other, manifest([]))
         try FileManager.default.createDirectory(at: folder.appending(path: name(6)), withIntermediateDirectories: true)
-        // Without blocks on the disk.
+        // A sparse file, without blocks on the disk.
         try put(name(7), [])
         let large = try FileHandle(forWritingTo: folder.appending(path: name(7)))
         try large.truncate(atOffset: UInt64(GroupManifest.maximumBytes) + 1)

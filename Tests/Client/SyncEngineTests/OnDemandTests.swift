@@ -202,7 +202,7 @@ struct OnDemandTests {
     }
 
     @Test(
-        "A conflict is resolved once: an app that keeps its changes has the contents that the conflict showed",
+        "A conflict is resolved once: an app that keeps its changes has the contents from the conflict",
         arguments: [DownloadPolicy.automatic, .onDemand], [UploadItem.Kind.file, .appMetaData, .deletion])
     func conflictsOnce(policy: DownloadPolicy, kind: UploadItem.Kind) throws {
         var driver = try Self.listing([Driver.row(1)])

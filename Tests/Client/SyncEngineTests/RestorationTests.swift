@@ -294,7 +294,7 @@ struct RestorationTests {
         #expect(driver.fileUploads.map(\.fileVersion) == [FileVersion(2)] && !driver.engine.uploadsPending)
     }
 
-    @Test("A file that the app lacked at one restoration, and received since, is supplied at the next one")
+    @Test("If the app received a file after one restoration, it supplies the file at the next one")
     func suppliedLater() throws {
         var driver = try restored()
         try driver.sync()
@@ -344,7 +344,7 @@ struct RestorationTests {
         #expect(entry?.isIndexOnly == true && entry?.fileVersion == .first)
     }
 
-    @Test("A deletion that is queued after a restoration hides no version that others have made since")
+    @Test("A deletion that is queued after a restoration does not hide a version that others have created since")
     func deletedAfterRestoration() throws {
         var driver = try OnDemandTests.listing([Driver.row(1, version: 1), Driver.row(2)])
         try driver.request(2)

@@ -144,7 +144,7 @@ extension SyncdirTests {
             #expect(try bob.files() == ["kept.txt": "kept", "new.txt": "new", "more.txt": "more"])
         }
 
-        @Test("A server rebuilt from manifests gets what they lack, and no directory loses a file")
+        @Test("Directories upload the changes that a rebuilt server lacks, and none of them loses a file")
         func rebuilt() async throws {
             let server = try TestServer(
                 PrivateStack(
@@ -159,7 +159,7 @@ extension SyncdirTests {
                     "SELECT COUNT(*) FROM manifests JOIN sharing_groups USING (sharing_group_id, master_version)")
                     == "2"
             }
-            // No later change is in a manifest.
+            // No manifest contains later changes.
             let jobs = try server.environment.processes("syncd_jobs")
             for process in jobs { process.freeze() }
             defer { for process in jobs { process.thaw() } }
@@ -185,7 +185,7 @@ extension SyncdirTests {
             #expect(try bob.files() == files)
             for process in jobs { process.thaw() }
 
-            // The group stays read-only until both owners have come, so that Ada's changes wait meanwhile.
+            // The group stays read-only until both owners have returned; Ada's changes wait until then.
             try await eventually("both are served, and everything is sent", within: .seconds(60)) {
                 let commands = try [ada, bob].map { user in
                     let command = try user.run("sync", user.directory.path)
@@ -201,7 +201,7 @@ extension SyncdirTests {
                 let status = try user.status()
                 #expect(status.pending?.array?.isEmpty == true && status.conflicts?.array?.isEmpty == true, "\(status)")
             }
-            // Somebody who joins later receives all of it.
+            // Somebody who joins later receives all files.
             let carol = try TerminalUser("Carol", server)
             try carol.succeed("join", ada.succeed("invite", group, "--permission", "read"))
             try carol.succeed("sync", carol.directory.path, "--group", group)

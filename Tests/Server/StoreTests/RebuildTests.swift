@@ -6,7 +6,7 @@ import Testing
 
 @testable import Store
 
-/// How a rebuild writes groups, members and files.
+/// The rows that a rebuild writes for groups, members and files.
 @Suite("Rows of a rebuild")
 struct RebuildTests {
     private let fixture: StoreFixture
@@ -32,7 +32,7 @@ struct RebuildTests {
             permission: permission, isOwning: isOwning, owningUserID: owner.map { UserID($0) }, joinedAt: noon)
     }
 
-    /// The hash that the tests give the account of a former user.
+    /// The hash of a former user's account in these tests.
     private static func identity(_ number: Int64) -> [UInt8] { [UInt8](repeating: UInt8(number), count: 16) }
 
     private func file(
@@ -47,7 +47,7 @@ struct RebuildTests {
             checkSumBytes: [1, 2, 3, 4, 5, 6, 7, 8])
     }
 
-    /// Puts the group back as a manifest states it.
+    /// Restores the group from a manifest.
     @discardableResult
     private func putBack(
         _ stand: ManifestStand, _ members: [ManifestMember], _ files: [ManifestFile],
@@ -104,7 +104,7 @@ struct RebuildTests {
         try #require(try store.transaction { try $0.rebuildGroup(group) })
     }
 
-    @Test("A group comes back read-only with all members, absent ones without an account that anybody has")
+    @Test("A group is restored read-only with all members; absent members have accounts that no person can have")
     func create() throws {
         let alice = try addPerson()
         try putBack(
@@ -114,7 +114,7 @@ struct RebuildTests {
         #expect(present.masterVersion == MasterVersion(50) && present.state == .restoring)
         #expect(present.applied == stand(50) && present.isUnchangedHere)
         let membership = try #require(try fixture.membership(of: alice.userID, in: group))
-        // An admin, once the group is complete.
+        // The member becomes an admin again once the group is complete.
         #expect(membership.permission == .read)
         #expect(try fixture.count("SELECT COUNT(*) FROM memberships WHERE permission = 'admin'") == 1)
         #expect(try fixture.count("SELECT COUNT(*) FROM users WHERE provider_user_id LIKE 'absent %'") == 1)
@@ -125,7 +125,7 @@ struct RebuildTests {
         #expect(try pending(of: alice.userID).count == 1)
     }
 
-    @Test("A newer manifest keeps the objects of unchanged versions, and lets changed ones wait")
+    @Test("A newer manifest keeps the objects of unchanged versions; changed versions wait for theirs")
     func advance() throws {
         let alice = try addPerson()
         let (kept, changed, ended) = (someFile(), someFile(), someFile())
@@ -147,10 +147,10 @@ struct RebuildTests {
         #expect(try record(changed)?.objectID == nil && record(changed)?.fileVersion == FileVersion(1))
         #expect(try record(ended)?.isDeleted == true && record(ended)?.objectID == nil)
         #expect(try pending(of: alice.userID).map(\.fileUUID) == [changed])
-        // Devices that ask for the changes since the first manifest get these two.
+        // Devices that request the changes since the first manifest get these two files.
         #expect(try fixture.count("SELECT COUNT(*) FROM files WHERE changed_at_master_version > 50") == 2)
         #expect(try fixture.count("SELECT COUNT(*) FROM sharing_groups WHERE restored_master_version = 50") == 1)
-        // The second member is gone, and so is the user who stood for them.
+        // The second member is gone, and so is the user who represented them.
         #expect(try fixture.count("SELECT COUNT(*) FROM memberships") == 1)
         #expect(try fixture.count("SELECT COUNT(*) FROM users") == 1)
     }
@@ -164,7 +164,7 @@ struct RebuildTests {
             try store.withSession { try $0.absentMember(Self.identity(1), in: groupID) })
         #expect(place.formerUserID == UserID(1))
         #expect(try store.transaction { try $0.seat(alice, as: place) })
-        // Once only.
+        // A place can be taken only once.
         #expect(try !store.transaction { try $0.seat(alice, as: place) })
         #expect(try store.withSession { try $0.absentMember(Self.identity(1), in: groupID) } == nil)
         #expect(try pending(of: alice.userID).count == 1)
@@ -175,7 +175,7 @@ struct RebuildTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM users WHERE provider_user_id LIKE 'absent %'") == 1)
     }
 
-    @Test("Whoever was removed while absent gets no place when they come")
+    @Test("A member who was removed while absent gets no place when they return")
     func removedMeanwhile() throws {
         let groupID = try putBack(stand(50), [member(1, .admin), member(2)], [])
         let bob = try addPerson()
@@ -192,7 +192,7 @@ struct RebuildTests {
         #expect(try !state().isUnchangedHere)
     }
 
-    @Test("A group is complete when all owners have come, and each file has its object or waits for its bytes")
+    @Test("A group is complete when all owners have returned, and each file has its object or waits for its bytes")
     func completion() throws {
         let (alice, bob) = (try addPerson(), try addPerson())
         let groupID = try putBack(
@@ -259,7 +259,7 @@ struct RebuildTests {
         let visit = try #require(try store.withSession { try $0.rebuildVisit(of: UserID(7)) })
         #expect(visit.state == .waiting && !visit.isProvisional)
         #expect(try fixture.count("SELECT COUNT(*) FROM outbox WHERE user_id = 7 AND kind = 'readManifests'") == 1)
-        // It is theirs now.
+        // The number now belongs to that user.
         #expect(try !recognise(UserID(7), as: UserID(8)))
     }
 
@@ -276,12 +276,12 @@ struct RebuildTests {
         #expect(try fixture.membership(of: alice.userID, in: group)?.permission == .read)
         #expect(try store.transaction { try $0.open(groupID, as: .finished, from: [.diverged], at: noon) })
         #expect(try fixture.membership(of: alice.userID, in: group)?.permission == .admin)
-        // The decision stands.
+        // The operator's decision remains in force.
         try store.transaction { try $0.noteDivergence(of: groupID, at: noon) }
         #expect(try state().state == .finished)
     }
 
-    @Test("Strangers are removed, those with claims are kept, members are no visitors")
+    @Test("Strangers are removed unless they have claims; members are not visitors")
     func endOfVisit() throws {
         let (stranger, claimant) = (try addPerson(), try addPerson())
         for user in [stranger, claimant] {

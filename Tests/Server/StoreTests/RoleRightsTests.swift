@@ -99,7 +99,7 @@ struct RoleRightsTests {
         }
     }
 
-    @Test("The jobs role may bring groups and members back while a rebuild is on, and not afterwards")
+    @Test("The jobs role may restore groups and members during a rebuild, and not afterwards")
     func rebuild() throws {
         let accounts = try Accounts()
         let settings = try #require(accounts.settings[.jobs])

@@ -122,7 +122,7 @@ struct ManifestWorkTests {
         #expect(try server.count("SELECT COUNT(*) FROM outbox") == 0)
     }
 
-    @Test("It states in which other groups its members are: readable for the owner, sealed for others; new ones too")
+    @Test("A manifest lists its members' other groups, new ones too: readable for the owner, sealed for others")
     func otherGroups() throws {
         let bob = try server.join(alice, as: "bob")
         publish(from: 1)
@@ -145,7 +145,7 @@ struct ManifestWorkTests {
         #expect(server.upload(someBytes(5), of: someFile(), master: 1, by: carol).status == 200)
         #expect(server.commit(from: 1, by: carol).status == 200)
         clock.advance(600)
-        // The scan of Carol's group finds that the manifest of Alice's lacks it.
+        // The scan of Carol's group finds that it is missing from the manifest of Alice's group.
         #expect(try work() == 1 && work() == 1)
         #expect(try work() == 0)
         let (vault, number) = (server.services.storage.vault, try server.userID(of: bob))
@@ -159,7 +159,7 @@ struct ManifestWorkTests {
             found.append(try #require(vault.openOtherGroups(sealed, of: number, in: alice.group)))
             #expect(vault.openOtherGroups(sealed, of: number, in: carol.group) == nil)
         }
-        // The one before, and the new one.
+        // The previous manifest, and the new one.
         #expect(found.sorted { $0.count < $1.count } == [[], [carol.group]])
     }
 
@@ -189,7 +189,7 @@ struct ManifestWorkTests {
         #expect(attempts.outcomes.withLock { $0 } == [true, true, true])
     }
 
-    @Test("Under constant writing, one manifest a minute is written; then one more, and none while nothing changes")
+    @Test("Constant changes cause one manifest a minute, then one more, and none while nothing changes")
     func constantWriting() throws {
         for version in 0..<60 {
             publish(from: Int64(version))
@@ -214,7 +214,7 @@ struct ManifestWorkTests {
         #expect(before == (requests(), server.cloud.names.sorted()))
     }
 
-    @Test("A group beyond the limits has no manifest, and its former one stays")
+    @Test("A group that exceeds the limits gets no new manifest, and keeps its previous one")
     func tooLarge() throws {
         publish(from: 0)
         try work()

@@ -9,16 +9,17 @@ import Testing
 
 @testable import SyncService
 
-/// People share groups, the server is destroyed at a random moment, and another one is rebuilt while they come in any
-/// order and their storage fails now and then: what the manifests stated is there again, and nobody ever sees less.
+/// People share groups, the server is destroyed at a random moment, and another one is rebuilt while they return in any
+/// order and their storage fails now and then. Everything in the manifests must be restored, and nobody may ever see
+/// less.
 ///
-/// `SYNC_REBUILD_HISTORIES=5000 swift test --filter RebuildHistoriesTests` plays more of them.
+/// `SYNC_REBUILD_HISTORIES=5000 swift test --filter RebuildHistoriesTests` plays more histories.
 @Suite("Random histories of a rebuilt server")
 struct RebuildHistoriesTests {
     private static let histories =
         ProcessInfo.processInfo.environment["SYNC_REBUILD_HISTORIES"].flatMap { UInt64($0) } ?? 25
 
-    @Test("Whoever comes in whichever order, everything that manifests state is back, and no list ever lacked a group")
+    @Test("In any order of return, everything in the manifests is restored, and no list ever lacks a group")
     func histories() throws {
         let lost = try TestServer(quotas: .unlimited, watchesMaintenance: true)
         let rebuilt = try TestServer(signInTimeToLive: .zero, quotas: .unlimited, watchesMaintenance: true)
@@ -26,12 +27,12 @@ struct RebuildHistoriesTests {
         for seed in 0..<Self.histories {
             var history = RebuildHistory(seed: seed, lost: lost, rebuilt: rebuilt)
             try history.play()
-            // The following ones would only repeat the failure in other words.
+            // Further histories would only repeat the failure.
             guard !history.hasFailed else { return }
             groups += history.comparedGroups
             held += history.heldLooks
         }
-        // They are not about nothing.
+        // The histories must have compared groups, and held people.
         #expect(groups > Int(Self.histories) && held > Int(Self.histories))
     }
 }
@@ -52,7 +53,7 @@ private struct RebuildHistory {
         }
     }
 
-    /// What each person sees: groups by their UUIDs.
+    /// The groups that each person sees, by UUID.
     private typealias Views = [String: [String: View]]
 
     private let seed: UInt64
@@ -64,7 +65,7 @@ private struct RebuildHistory {
     private var bytes: [String: [UInt8]] = [:]
     private var uploads = 0
     private(set) var hasFailed = false
-    /// The groups that were compared, and the looks at a server that held somebody who had come before.
+    /// The number of groups that were compared, and of looks at which the server still held somebody who had returned.
     private(set) var comparedGroups = 0
     private(set) var heldLooks = 0
 
@@ -102,12 +103,12 @@ private struct RebuildHistory {
         let stated = views(of: lost).mapValues { groups in
             groups.filter { $0.value.files.values.contains { !$0.isDeleted } }
         }
-        // What happens after the last manifest is lost, unless devices have it.
+        // Changes after the last manifest are lost, unless devices have them.
         if Bool.random(using: &random) { for _ in 0..<Int.random(in: 1...5, using: &random) { try change() } }
         try rebuild(stated)
     }
 
-    /// One change of somebody, which the server may refuse.
+    /// One change by a random person, which the server may refuse.
     private mutating func change() throws {
         let views = views(of: lost)
         guard let person = people.filter({ views[$0.name]?.isEmpty == false }).randomElement(using: &random),
@@ -143,7 +144,7 @@ private struct RebuildHistory {
         _ file: FileUUID, version: Int32, to group: SharingGroupUUID, from master: Int64, by person: Phone
     ) throws {
         uploads += 1
-        // No two have the same bytes.
+        // No two files have the same bytes.
         let contents = someBytes(10 * uploads + Int.random(in: 0..<10, using: &random))
         let member = person.with(group)
         guard lost.upload(contents, of: file, version: version, master: master, by: member).status == 200 else {
@@ -249,7 +250,7 @@ private struct RebuildHistory {
         try compareBytes(expected)
     }
 
-    /// What an app would do now: it must see everything, or be told to wait.
+    /// Requests the lists as an app would: the server must list everything, or reply `restoring`.
     private mutating func look(as person: Phone, _ stated: Views) {
         let reply = rebuilt.send(IndexRequest(), as: person)
         guard reply.status == 200 else {

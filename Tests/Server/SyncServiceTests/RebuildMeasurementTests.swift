@@ -11,13 +11,13 @@ import Vault
 
 @testable import SyncService
 
-/// How long a rebuild takes, with storage that answers at once: `SYNC_REBUILD_OWNERS=1000 swift test --filter
-/// RebuildMeasurementTests`. Groups of ten, 100 files for each owner.
+/// Measures the time of a rebuild, with storage that answers at once:
+/// `SYNC_REBUILD_OWNERS=1000 swift test --filter RebuildMeasurementTests`. Groups of ten, 100 files for each owner.
 @Suite("The time of a rebuild", .enabled(if: measuredOwners > 0))
 struct RebuildMeasurementTests {
     private static let threads = 4
 
-    /// Fills the database of a server as if it had served them, and returns their folders by access token.
+    /// Fills the database of a server as if it had served the owners, and returns their folders by access token.
     private func fill(_ lost: TestServer) throws -> [String: [String]] {
         let files = measuredOwners * 100
         try lost.execute(

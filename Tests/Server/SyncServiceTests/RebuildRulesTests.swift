@@ -56,7 +56,7 @@ struct RebuildRulesTests {
             #expect(ManifestStand.best(of: turned, besides: nil) == stand(47, Self.second, at: 90))
             #expect(ManifestStand.best(of: turned.reversed(), besides: nil) == stand(47, Self.second, at: 90))
         }
-        // What this server has written since its own restoration states nothing that it does not know.
+        // Manifests that this server has written since its own restoration contain nothing that it does not know.
         #expect(ManifestStand.best(of: stands, besides: Self.second) == stand(61, at: 1))
         #expect(ManifestStand.best(of: [stand(45, Self.second)], besides: Self.second) == nil)
         #expect(ManifestStand.best(of: [], besides: nil) == nil)
@@ -66,13 +66,13 @@ struct RebuildRulesTests {
 
     // MARK: Groups
 
-    @Test("An unknown group comes back; a removed one does not")
+    @Test("An unknown group is restored; a removed one is not")
     func unknown() {
         #expect(RebuildDecision(stand(7), for: nil) == .create)
         #expect(RebuildDecision(stand(70), for: group(7, isDeleted: true)) == .known)
     }
 
-    @Test("A group that came back goes on to a newer manifest, and stays with an older or the same one")
+    @Test("A restored group advances to a newer manifest, and ignores an older or equal one")
     func applied() {
         let known = group(50, applied: stand(50))
         #expect(RebuildDecision(stand(52), for: known) == .advance)
@@ -80,14 +80,14 @@ struct RebuildRulesTests {
         #expect(RebuildDecision(stand(49), for: known) == .known)
     }
 
-    @Test("After a change by people here, a newer manifest is left to the operator, an older one is not")
+    @Test("After a change here, the operator decides about a newer manifest; an older one is ignored")
     func diverged() {
         let changed = group(51, applied: stand(50), isChanged: true)
         #expect(RebuildDecision(stand(52), for: changed) == .diverged)
         #expect(RebuildDecision(stand(50), for: changed) == .known)
     }
 
-    @Test("A group from a backup goes on to manifests of the lost time only")
+    @Test("A group from a backup advances only to manifests from the lost period")
     func backup() {
         let restored = group(40)
         #expect(RebuildDecision(stand(50), for: restored) == .advance)
@@ -121,16 +121,16 @@ struct RebuildRulesTests {
             objectID: id, name: "name", sizeBytes: size, providerHash: hash, revision: nil, isInBin: isInBin)
     }
 
-    @Test("An object with the stated size and the beginning of the checksum is the file's, with the whole checksum")
+    @Test("An object with the manifest's size and checksum prefix is the file's, and provides the whole checksum")
     func found() {
         let file = pending()
         #expect(ObjectVerdict(file, among: [object()]) == .found(object(), checkSum: CheckSum(md5(Self.bytes))))
-        // The same one whatever the order.
+        // The order of the objects does not matter.
         let two = [object("2"), object("1")]
         #expect(ObjectVerdict(file, among: two) == .found(object("1"), checkSum: CheckSum(md5(Self.bytes))))
     }
 
-    @Test("Another size, another hash, or an object in the bin is not")
+    @Test("An object with another size or hash, or in the bin, is not the file's")
     func missing() {
         let file = pending()
         #expect(ObjectVerdict(file, among: []) == .missing)
@@ -140,18 +140,18 @@ struct RebuildRulesTests {
         #expect(ObjectVerdict(file, among: [object(size: 8), object("2")]) != .missing)
     }
 
-    @Test("Without a hash in the storage, the size and the stated checksum remain")
+    @Test("If the storage reports no hash, the size and the manifest's checksum count")
     func withoutHash() {
         let file = pending(.webDAV, checkSum: Self.digest)
         #expect(
             ObjectVerdict(file, among: [object(hash: nil)])
                 == .found(object(hash: nil), checkSum: CheckSum(md5(Self.bytes))))
-        // Nobody knows all of the checksum.
+        // The complete checksum is unknown.
         let short = pending(.webDAV)
         #expect(ObjectVerdict(short, among: [object(hash: nil)]) == .found(object(hash: nil), checkSum: nil))
     }
 
-    @Test("A storage's own hash is compared by its beginning, and the checksum is the manifest's")
+    @Test("Only the beginning of a storage's own hash is compared; the checksum is the manifest's")
     func ownHash() {
         let sum = [UInt8](0..<20)
         let file = pending(.microsoft, checkSum: sum, hash: "quickXorHas")
@@ -162,7 +162,7 @@ struct RebuildRulesTests {
     }
 
     @Test(
-        "Names lose the mark of a spare name, and nothing else",
+        "Only the mark of a spare name is removed from names",
         arguments: [
             ("a.b.0~01234567.jpg", "a.b.0.jpg"), ("a.b.0.jpg", "a.b.0.jpg"), ("a~b.jpg", "a~b.jpg"),
             ("a~0123456.jpg", "a~0123456.jpg"), ("a~01234567", "a~01234567"),
@@ -194,7 +194,7 @@ struct RebuildRulesTests {
         return stream.output
     }
 
-    @Test("A signature counts only if the key is known, whatever key the manifest names")
+    @Test("A signature counts only if the key is known, regardless of the key in the manifest")
     func signatures() throws {
         let (known, other) = (
             try Ed25519Key(seed: [UInt8](repeating: 1, count: 32)),
@@ -204,12 +204,12 @@ struct RebuildRulesTests {
         #expect(signed.isSigned && signed.members.count == 1)
         let forged = try ReadManifest(try manifest(signedBy: other), keys: [known.publicKey])
         #expect(!forged.isSigned)
-        // It is known by its text, not by its signature.
+        // A claim is identified by its text, not by its signature.
         #expect(forged.digest.count == 32 && forged.digest != signed.digest)
         #expect(!(try ReadManifest(try manifest(signedBy: known), keys: [])).isSigned)
     }
 
-    @Test("Values that the database could not store, or that could not rise, make it no manifest")
+    @Test("A manifest with values that the database cannot store or increase is rejected")
     func implausible() throws {
         let key = try Ed25519Key(seed: [UInt8](repeating: 1, count: 32))
         let forgeries = [
@@ -225,20 +225,20 @@ struct RebuildRulesTests {
 
     // MARK: Histories
 
-    /// A file as a manifest states it, or as the rebuilt server lists it.
+    /// A file as listed in a manifest, or by the rebuilt server.
     private struct State: Equatable {
         var version: Int
         var isDeleted: Bool
     }
 
-    /// What one manifest states, and what the rebuilt group consists of.
+    /// The contents of one manifest, or of the rebuilt group.
     private struct Snapshot: Equatable {
         var stand: ManifestStand
         var files: [Int: State] = [:]
         var permissions: [Int: Int] = [:]
     }
 
-    @Test("Whoever comes in whichever order, the group ends in the state of the newest manifest")
+    @Test("In any order of return, the group ends in the state of the newest manifest")
     func histories() { for seed in (0 as UInt64)..<1_000 { history(seed) } }
 
     private func history(_ seed: UInt64) {
@@ -284,7 +284,8 @@ struct RebuildRulesTests {
         guard !manifests.isEmpty else { return }
         let deleted = Set(manifests.last!.files.filter(\.value.isDeleted).keys)
 
-        // Each owner has the two newest of some time in their folder; they come in any order, and some repeatedly.
+        // Each owner's folder contains the two newest manifests of some point in time. Owners return in any order, some
+        // of them repeatedly.
         var folders = (0..<4).map { _ in
             let end = Int.random(in: 1...manifests.count, using: &random)
             return Array(manifests[..<end].suffix(2))

@@ -4,9 +4,9 @@ import Testing
 
 @testable import SyncService
 
-/// Who waits for what.
+/// Tests of people who are held.
 extension RebuildTests {
-    @Test("A person whom no manifest names is held, since they may be a member of a group that is missing yet")
+    @Test("A person whom no manifest names is held, since they may be a member of a group that is still missing")
     func stranger() throws {
         try writeManifests()
         let server = try rebuilt()
@@ -24,11 +24,11 @@ extension RebuildTests {
         #expect(server.send(CheckCredsRequest(), as: carol).code == "user_unknown")
         #expect(server.send(signUp, as: carol).status == 200)
         #expect(groups(carol, server).count == 1)
-        // Not a number that a lost user may have.
+        // The number cannot be that of a former user.
         #expect(try server.userID(of: carol).rawValue >= 1_000_000_000)
     }
 
-    @Test("A member with storage but without files is held until an owner has come")
+    @Test("A member with storage but without files is held until an owner has returned")
     func memberWithoutFiles() throws {
         let bob = try joined("bob", .google)
         try writeManifests()
@@ -39,14 +39,14 @@ extension RebuildTests {
         _ = server.send(CheckCredsRequest(), as: alice)
         try work(server)
 
-        // His folder is read again, and he is known.
+        // His folder is read again, and he is recognised.
         #expect(server.send(IndexRequest(), as: bob).code == "restoring")
         try work(server)
         #expect(groups(bob, server).first?["permission"] as? String == "write")
         #expect(try server.count("SELECT COUNT(*) FROM users") == 2)
     }
 
-    @Test("Nobody sees a list without a group in which a manifest says they are", arguments: [false, true])
+    @Test("Nobody sees a list without a group to which they belong according to a manifest", arguments: [false, true])
     func missingGroup(isGivenUp: Bool) throws {
         // Bob is in Alice's group, and in one of Carol's, who joins none of Alice's.
         let bob = try lost.join(alice, as: "bob")
@@ -54,7 +54,7 @@ extension RebuildTests {
         let hers = someFile()
         #expect(lost.upload(someBytes(5), of: hers, by: carol).status == 200)
         #expect(lost.commit(from: 0, by: carol).status == 200)
-        // Manifests of Alice's group exist before Bob joins Carol's: they are written again.
+        // Manifests of Alice's group exist before Bob joins Carol's group, and are rewritten.
         try writeManifests()
         let invitation =
             lost.send(
@@ -104,7 +104,7 @@ extension RebuildTests {
         #expect(server.send(CheckCredsRequest(), as: carol).code == "user_unknown")
     }
 
-    @Test("A member who comes after the end still gets their place")
+    @Test("A member who returns after the end still gets their place")
     func latecomer() throws {
         let bob = try lost.join(alice, as: "bob", .read)
         try writeManifests()

@@ -9,7 +9,7 @@ import Testing
 
 @testable import SyncService
 
-/// A server without its database, with the same cloud and the same keys, and the people of the lost one.
+/// A server without its database, with the cloud, the keys and the people of the lost server.
 @Suite("A server rebuilt from manifests")
 struct RebuildTests {
     let lost: TestServer
@@ -43,7 +43,7 @@ struct RebuildTests {
     }
 
     /// A server with an empty database and the same storage, at the beginning of a rebuild.
-    /// - Parameter asksAlways: whether it asks the sign-in service about each request.
+    /// - Parameter asksAlways: whether it verifies the token of each request with the sign-in service.
     func rebuilt(knowsKey: Bool = true, holds: Bool = false, asksAlways: Bool = false) throws -> TestServer {
         let server = try TestServer(signInTimeToLive: asksAlways ? .zero : .seconds(60), watchesMaintenance: true)
         let names = lost.cloud.namesByID
@@ -62,7 +62,7 @@ struct RebuildTests {
         return server
     }
 
-    /// Does everything that is due.
+    /// Performs all work that is due.
     func work(_ server: TestServer) throws {
         let worker = try worker(server)
         while try worker.run(transport: .unused) > 0 {}
@@ -128,7 +128,7 @@ struct RebuildTests {
         #expect(group["masterVersion"] as? Int64 == 1)
         #expect(group["restoredMasterVersion"] as? Int64 == 1)
         #expect(group["restoreMark"] is String)
-        // The only owner has come, so the group may be changed.
+        // The only owner has returned, so the group can be changed.
         #expect(group["permission"] as? String == "admin")
         let row = try #require(files(alice, server).first)
         #expect(row["fileUUID"] as? String == file.rawValue)
@@ -154,7 +154,7 @@ struct RebuildTests {
         #expect(server.send(CheckCredsRequest(), as: bob).code == "restoring")
         #expect(server.send(CheckCredsRequest(), as: alice).code == "restoring")
         try work(server)
-        // Present in the list, although he has not come again.
+        // Bob is in the list, although he has not returned.
         let members = groups(alice, server).first?["sharingGroupUsers"] as? [[String: Any]]
         #expect(members?.compactMap { $0["name"] as? String }.sorted() == ["alice", "bob"])
 
@@ -165,7 +165,7 @@ struct RebuildTests {
         #expect(try server.count("SELECT COUNT(*) FROM memberships WHERE owning_user_id IS NOT NULL") == 1)
     }
 
-    @Test("Until all owners of live files have come, everybody may read and nobody may write")
+    @Test("Until all owners of live files have returned, everybody may read and nobody may write")
     func absentOwner() throws {
         let (bob, bobsFile) = try joinedOwner(from: 1)
         try writeManifests()
@@ -201,7 +201,7 @@ struct RebuildTests {
         try work(server)
         let row = try #require(files(alice, server).first)
         #expect(row["awaitingReupload"] as? Bool == true)
-        // It does not keep the group read-only.
+        // The file does not keep the group read-only.
         #expect(groups(alice, server).first?["permission"] as? String == "admin")
     }
 
@@ -263,7 +263,7 @@ struct RebuildTests {
     }
 
     @Test(
-        "An interruption at any step is made up for",
+        "After an interruption at any step, the next attempt completes the rebuild",
         arguments: [
             "UPDATE ON users", "UPDATE ON rebuild_visits", "INSERT ON sharing_groups", "INSERT ON rebuild_groups",
             "INSERT ON rebuild_members", "INSERT ON memberships", "INSERT ON files", "INSERT ON rebuild_files",
@@ -288,13 +288,13 @@ struct RebuildTests {
         #expect(try server.count("SELECT COUNT(*) FROM outbox") == 0)
     }
 
-    @Test("A restored backup goes on to the state of the newer manifest")
+    @Test("A restored backup advances to the state of the newer manifest")
     func backup() throws {
         let newer = someFile()
         #expect(lost.upload(someBytes(9), of: newer, master: 1, by: alice).status == 200)
         #expect(lost.commit(from: 1, by: alice).status == 200)
         try writeManifests()
-        // As after syncctl backup restore, and rebuild begin.
+        // The state after syncctl backup restore and rebuild begin.
         try lost.execute(
             """
             DELETE FROM files WHERE file_uuid = '\(newer.rawValue)';
@@ -315,7 +315,7 @@ struct RebuildTests {
         #expect(group["masterVersion"] as? Int64 == 2 && group["restoredMasterVersion"] as? Int64 == 1)
         #expect(group["restoreMark"] as? String != "restored")
         #expect(group["permission"] as? String == "admin")
-        // Devices that know the lost state see what has changed since the backup, and find that they have it.
+        // Devices that know the lost state receive the changes since the backup, and find that they have them.
         let changed =
             lost.send(
                 IndexRequest(sharingGroupUUID: alice.group, since: MasterVersion(1)), as: alice
@@ -328,7 +328,7 @@ struct RebuildTests {
         #expect(download(alice, lost, master: 2).body == someBytes(7))
     }
 
-    @Test("Reading that fails is tried again, with tokens that arrive meanwhile")
+    @Test("A failed reading is retried, with tokens that arrive in the meantime")
     func failure() throws {
         try writeManifests()
         let server = try rebuilt(asksAlways: true)
@@ -338,7 +338,7 @@ struct RebuildTests {
         #expect(try server.count("SELECT COUNT(*) FROM outbox WHERE attempts = 1") == 1)
         #expect(server.send(IndexRequest(), as: alice).code == "restoring")
         server.cloud.behaviour.listFailure = nil
-        // Now the person signs in anew.
+        // Now the person signs in again.
         let fresh: [RequestHeader: String] = [.authorizationCode: "new code"]
         _ = server.send(CheckCredsRequest(), as: alice, adding: fresh)
         try work(server)

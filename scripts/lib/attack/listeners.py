@@ -15,7 +15,7 @@ from .figure import Figure
 from .stage import Stage, slowest_hundredth
 
 ADDRESSES = [f"127.0.70.{number}" for number in range(1, 41)]
-# So many that each sends few requests: what nginx limits for an address does not help.
+# So many addresses that each sends few requests: nginx's limits for each address do not help.
 INVENTORS_ADDRESSES = [f"127.0.{71 + number // 200}.{1 + number % 200}" for number in range(1_000)]
 INVENTORS = 50
 PATIENCE_SECONDS = 60.0
@@ -40,7 +40,7 @@ def attack(stage: Stage) -> Iterator[Figure]:
     headers = listener.headers() | {"Last-Event-ID": known}
 
     # At an even rate during the attack: without pauses, the inventors would use up the processors of this machine,
-    # which also emulates the provider that is asked about each token.
+    # which also emulates the provider that verifies each token.
     def invent() -> None:
         while not over.wait(INVENTORS * seconds / invented):
             reply = subscribe(stage, random.choice(INVENTORS_ADDRESSES), {

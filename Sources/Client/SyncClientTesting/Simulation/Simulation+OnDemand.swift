@@ -40,7 +40,7 @@ extension Simulation {
             guard let entry = random.pick(listed), !options.hasRestorations else { return }
             see(entry, device)
             guard try upload(entry.fileUUID, entry.sharingGroupUUID, nil, device) else { return }
-            // The library records a text that the app has just taken later.
+            // If the app has just accepted a text, the library has not recorded it yet.
             let taken = device.engine?.state.download(of: entry.fileUUID).flatMap {
                 $0.kind == .appMetaData ? $0.appMetaData : nil
             }
@@ -59,9 +59,10 @@ extension Simulation {
         if let version = entry.fileVersion { device.seenVersions.insert(.init(file: entry.fileUUID, version: version)) }
     }
 
-    /// An app that waits for a file again knows that its own contents are no version of the server, for instance because
-    /// it has withdrawn them. If the library only lists the file, the app acts on the version that the list shows. In all
-    /// other cases only a delivery or a conflict shows versions.
+    /// Records the listed version of a file as seen if the app acts on it. An app that waits for a file again knows
+    /// that its own contents are not a version of the server, for instance because it has withdrawn them; if the
+    /// library only lists the file, the app acts on the version in the list. In all other cases, only a delivery or a
+    /// conflict shows versions.
     func seeListed(_ file: FileUUID, _ device: SimulatedDevice) {
         guard device.wishes.contains(file), let entry = device.engine?.state.directory[file], entry.isIndexOnly,
             device.engine?.state.pendingItems(of: file).allSatisfy({ $0.kind == .appMetaData }) == true

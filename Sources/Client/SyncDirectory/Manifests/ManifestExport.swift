@@ -32,7 +32,8 @@ package final class ManifestExport {
     }
 
     private let source: ManifestFolder
-    /// Objects whose own name was in use, by that name: theirs has a mark of eight digits before its extension.
+    /// Objects whose intended name was in use, keyed by that name: their names have a mark of eight digits before the
+    /// extension.
     private let spares: [String: [String]]
     private let root: Descriptor?
     private var folders: Set<String> = []
@@ -74,7 +75,8 @@ package final class ManifestExport {
 
     // MARK: Objects
 
-    /// A name without the mark of an object whose own name was in use: `~` and eight characters before its extension.
+    /// A name without the mark of an object whose intended name was in use: `~` and eight characters before its
+    /// extension.
     private static func unmarked(_ name: String) -> String? {
         let dot = name.lastIndex(of: ".") ?? name.endIndex
         guard let mark = name[..<dot].lastIndex(of: "~"), name[mark..<dot].utf8.count == 9 else { return nil }
@@ -195,7 +197,7 @@ package final class ManifestExport {
     private func titles(in group: ManifestFolder.Group) -> [FileGroupUUID: String] {
         var titles: [FileGroupUUID: String] = [:]
         for file in group.files where file.mimeType == .text && file.state == .stored {
-            // The manifest may name something outside of the folder.
+            // The manifest may name a file outside the folder.
             guard let fileGroup = file.fileGroupUUID, source.names.contains(file.cloudName),
                 case .file(let signature)? = try? FileCalls.item(file.cloudName, in: source.folder.number),
                 signature.size <= Self.maximumTextBytes,

@@ -11,8 +11,8 @@ package import SyncProtocol
 /// A copy of the folder that a server kept in somebody's storage: objects, and the manifests that describe them
 /// (docs/manifest.md). Neither the server nor the app is needed to read it.
 ///
-/// Anybody who had the folder may have changed any file in it, so the reader trusts nothing that it has not verified, and
-/// holds no more than ``maximumFiles`` files of all manifests.
+/// Anybody who had the folder may have changed any file in it, so the reader trusts only verified data, and holds at
+/// most ``maximumFiles`` files of all manifests.
 package struct ManifestFolder {
     /// What the newest intact manifest of a group states.
     package struct Group: Sendable {
@@ -109,7 +109,7 @@ package struct ManifestFolder {
         }
     #else
         private static func forEachLine(of bytes: [UInt8], _ body: @escaping ([UInt8]) throws -> Void) throws {
-            // Apple's filter knows the compressed bytes only; servers write a header of ten bytes, and a trailer of
+            // Apple's filter handles only the compressed bytes; servers write a header of ten bytes, and a trailer of
             // eight (RFC 1952), whose checksum the signature makes unnecessary.
             guard bytes.starts(with: [0x1F, 0x8B, 8, 0]), bytes.count > 18 else { throw ManifestError.notAManifest }
             var line: [UInt8] = []

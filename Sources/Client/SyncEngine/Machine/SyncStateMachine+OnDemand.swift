@@ -167,8 +167,8 @@ extension SyncStateMachine {
         state.directory.update(known.key) { $0.fileVersion = version }
     }
 
-    /// Lists a file that a restored server had lost, and has again, if the app did not have its contents either; false
-    /// for other files.
+    /// Lists a file that a restored server had lost and has again, if the app did not have its contents either; returns
+    /// false for other files.
     private mutating func listsMissing(_ known: DirectoryEntry) -> Bool {
         guard unavailableFiles[known.fileUUID] == true, known.fileVersion == nil, isOnDemand(known.sharingGroupUUID),
             !hasContentWork(on: known.fileUUID)
@@ -220,8 +220,8 @@ extension SyncStateMachine {
             entry.isIndexOnly = false
             return
         }
-        // An app that keeps changes has the contents that it sends, or those that the conflict showed. Otherwise the
-        // next index would require the download, and thus cause the same conflict, again.
+        // An app that keeps its changes has the contents that it sends, or those in the conflict. Without this, the
+        // next index would require the download again, and cause the same conflict.
         if case .content(.rejectContentDownload) = item.resolution?.answer {
             if !state.pendingItems(of: item.fileUUID).isEmpty { entry.isIndexOnly = false }
             return

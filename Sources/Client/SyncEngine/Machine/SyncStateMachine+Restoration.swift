@@ -92,7 +92,8 @@ extension SyncStateMachine {
         for known in state.directory.rows(where: { $0.sharingGroupUUID == group && $0.fileVersion != nil }) {
             if known.isIndexOnly {
                 guard hasContentWork(on: known.fileUUID) else {
-                    // At once: if the sync ends before it compares, the former version must not seem to be the server's.
+                    // Immediately, so that the former version does not appear to be the server's if the sync ends
+                    // before the comparison.
                     if let row = rows[known.fileUUID], let version = row.fileVersion {
                         followIndex(row, version, in: group)
                         guard changed.contains(known.fileUUID) || state.pendingItems(of: known.fileUUID).isEmpty else {

@@ -22,7 +22,7 @@ package struct SyncStateMachine: Sendable {
         package var maximumTransfers: Int
         /// The maximum total size in bytes of the files of a queue that is sent as a batch; nil disables batches.
         package var maximumBatchBytes: Int64?
-        /// Which contents the device downloads of groups that it does not know yet.
+        /// The download policy of groups that the device does not know yet.
         package var downloadPolicy = DownloadPolicy.automatic
         /// Whether the server accepts many small files in one request.
         package var smallFiles = SmallFileSupport.absent
@@ -67,8 +67,8 @@ package struct SyncStateMachine: Sendable {
     /// Complete downloads of earlier processes: the app may have accepted them in a process that ended before recording
     /// that.
     var unrecordedDownloads: Set<RowID<DownloadGroup>> = []
-    /// Files whose contents the library has requested in this process, and the app did not supply; true if it does not
-    /// have the file, false if it has changed the contents.
+    /// Files whose contents the library has requested in this process and the app did not supply; true if the app does
+    /// not have the file, false if it has changed the contents.
     var unavailableFiles: [FileUUID: Bool] = [:]
     /// The request that settles a switch of accounts, which no sync waits for.
     var settlement: (token: EngineToken, switchID: AccountSwitchID)?

@@ -98,7 +98,7 @@ package struct DirectoryEntry: TableRow {
     /// The version of a text that the server no longer has: the next version is the first.
     package static let noTextVersion = AppMetaDataVersion(AppMetaDataVersion.first.rawValue - 1)
 
-    /// Keeps the text as one that the server does not have, or whose version is uncertain.
+    /// Keeps the text, but marks it as missing on the server or of uncertain version.
     mutating func forgetTextVersion() {
         appMetaData = appMetaData.map { AppMetaData(version: Self.noTextVersion, contents: $0.contents) }
     }

@@ -70,9 +70,9 @@ struct Rebuild: ParsableCommand {
                     return
                 }
                 let present = try installation.keys().current.manifestKey().publicKey
-                // First, because the jobs role needs more rights as soon as people come.
+                // This comes first, because the jobs role needs more rights as soon as people return.
                 try RoleAccounts.settle(installation.configuration, isRebuilding: true)
-                // Takes them back if nothing was begun.
+                // Revokes the rights if no rebuild was begun.
                 defer { _ = try? RoleAccounts.settle(installation.configuration) }
                 try control.begin(
                     keys: [present] + key.compactMap { GroupManifest.publicKey($0) }, cloudFolderName: folder,
@@ -137,7 +137,7 @@ struct Rebuild: ParsableCommand {
         }
     }
 
-    /// Does what the operator wants, and reports the state after it.
+    /// Executes the operator's command, and reports the resulting state.
     private static func reporting(_ control: RebuildControl, _ body: () throws -> Void) throws -> any Report {
         do { try body() } catch let failure as RebuildControl.Failure {
             throw CommandFailure(.foundSomething, "\(failure)")

@@ -1,5 +1,5 @@
-/// Reads a manifest line by line, holding at most one block of files and the tables that later blocks refer to. Nothing
-/// beyond the limits of ``GroupManifest`` is read.
+/// Reads a manifest line by line, holding at most one block of files and the tables that later blocks refer to. Rejects
+/// a manifest as soon as it exceeds a limit of ``GroupManifest``.
 ///
 /// Kinds of lines and members that it does not know are ignored. The caller hashes all lines, each with its line feed,
 /// before that of the signature, and checks the signature when ``Part/signature(_:)`` arrives: nothing read before that
@@ -327,7 +327,7 @@ extension ManifestMember {
 }
 
 extension ManifestMember.OtherGroups {
-    /// nil if the line does not state them, or not in a form that this reader knows.
+    /// nil if the line does not contain them, or contains them in a form that this reader does not know.
     fileprivate init?(_ line: ParsedLine) {
         let name = "otherGroups"
         if let sealed = line.strings[name] {

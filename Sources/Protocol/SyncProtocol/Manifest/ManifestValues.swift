@@ -17,11 +17,11 @@ public enum GroupManifest {
     public static let hashPrefixCharacters = 11
     /// The type of the compressed file.
     public static let mimeType = "application/gzip"
-    /// The size of the largest manifest, in bytes.
+    /// The maximum size of a manifest, in bytes.
     public static let maximumBytes = 64 << 20
-    /// The size of its text, in bytes.
+    /// The maximum size of its text, in bytes.
     public static let maximumTextBytes = 512 << 20
-    /// The number of files in the largest manifest, deleted ones included.
+    /// The maximum number of files in a manifest, including deleted ones.
     public static let maximumFiles = 1_000_000
     /// The path at which a server publishes the public keys of its manifests.
     public static let keysPath = "/.well-known/syncserver-manifest-keys"
@@ -144,14 +144,14 @@ public struct ManifestMember: Sendable, Equatable {
     public var userAppID: UserAppID?
     /// The number of the member's account switches; nil without ``userAppID``.
     public var accountEpoch: AccountEpoch?
-    /// The other groups with files that the member is in; nil if not stated.
+    /// The other groups with files to which the member belongs; nil if the manifest does not contain them.
     public var otherGroups: OtherGroups?
 
-    /// The groups that a server which takes this one back must know before it shows the member a list.
+    /// The groups that a rebuilt server must have restored before it sends the member a list.
     public enum OtherGroups: Sendable, Equatable {
-        /// For the owner in whose storage the manifest is.
+        /// For the owner of the folder.
         case listed([SharingGroupUUID])
-        /// For everybody else: only the server can open it.
+        /// For everybody else: a text that only the server can open.
         case sealed([UInt8])
     }
 
@@ -281,7 +281,7 @@ public enum ManifestError: Error, Equatable {
     case truncated
     /// A line is malformed; the number of the line, beginning with 1.
     case damaged(line: Int)
-    /// It exceeds a limit of ``GroupManifest``: no server writes such a manifest.
+    /// It exceeds a limit of ``GroupManifest``; no server writes such manifests.
     case tooLarge
     /// The signature is not one of the expected key over these lines.
     case wrongSignature

@@ -108,7 +108,7 @@ public enum OpenAPIDocument {
         ]
     }
 
-    /// The page that is not in the table of endpoints, but that programs read.
+    /// The page that is read by programs although it is not in the table of endpoints.
     private static func manifestKeys(_ errors: ErrorReplies) -> JSON {
         let summary = "Lists the public keys of the manifests in owners' folders, the latest first."
         let key = Schemas.object([

@@ -5,7 +5,7 @@ public import SyncProtocol
 public struct ManifestRecord: Equatable, Sendable {
     public var groupID: SharingGroupID
     public var owner: OwningUser
-    /// The group's master version in the manifest; −1 if it has to be written again although that version is current.
+    /// The group's master version in the manifest; −1 if it has to be rewritten although that version is current.
     public var masterVersion: MasterVersion
     /// The sequence in the manifest's name.
     public var sequence: Int64
@@ -29,7 +29,7 @@ public struct ManifestRecord: Equatable, Sendable {
         self.writtenAt = writtenAt
     }
 
-    /// Whether it has to be written again, because members have joined or left other groups.
+    /// Whether it has to be rewritten: members have joined or left other groups, or a repair has requested it.
     public var isOutdated: Bool { masterVersion.rawValue < 0 }
 
     static let columns: ColumnList = [
@@ -80,7 +80,7 @@ public struct ManifestAccount: Equatable, Sendable {
     public var joinedAt: WireDate
     public var userAppID: UserAppID?
     public var accountEpoch: AccountEpoch
-    /// The other groups with files that they are in.
+    /// The other groups with files to which they belong.
     public var otherGroups: [SharingGroupUUID]
 }
 
@@ -88,8 +88,8 @@ public struct ManifestAccount: Equatable, Sendable {
 
 extension StoreSession {
     /// Groups whose master version is not the one for which manifests were last scheduled, at most `limit`: they have
-    /// changed, with their files, members or permissions, or they have never been looked at. A group that is being
-    /// restored is not one: the manifests from which it comes back state more.
+    /// changed, with their files, members or permissions, or they have never been scanned. Does not return groups that
+    /// are being restored: the manifests from which they are restored contain more.
     ///
     /// Reads all groups, by their primary keys.
     public mutating func groupsWithoutManifests(limit: Int) throws(StoreError) -> [SharingGroupID] {
@@ -163,8 +163,8 @@ extension StoreSession {
             """, [.int(version), .date(now), group])
     }
 
-    /// Has the manifests written again that state the other groups of people who are in this group, with files, since it
-    /// was last scanned, or who no longer are.
+    /// Schedules a rewrite of the manifests that list the other groups of people who have joined or left this group
+    /// since its last scan; a group without files counts as one without members.
     private mutating func refreshManifests(ofMembersSince groupID: SharingGroupID) throws(StoreError) {
         let group = Value.int(groupID.rawValue)
         let present = try all(
@@ -189,7 +189,7 @@ extension StoreSession {
                 "INSERT IGNORE INTO manifest_members (sharing_group_id, user_id) VALUES (?, ?)", [group, .int(userID)])
         }
         for userID in Set(present).symmetricDifference(stated).sorted() {
-            // No version of a group: the manifests are out of date.
+            // Not a version of any group, so the manifests are out of date.
             try execute(
                 """
                 UPDATE memberships m
@@ -231,15 +231,15 @@ extension StoreSession {
         }
     }
 
-    /// A group of which an owner of live files has no manifest of the current state.
+    /// A group for which an owner of live files has no manifest of the current state.
     public struct NeglectedManifest: Sendable {
         public var userID: UserID
         public var groupID: SharingGroupID
         public var groupUUID: SharingGroupUUID
     }
 
-    /// The groups of which owners of live files have no manifest of the current state, although the last scan has handled
-    /// that state, and nothing is scheduled: because manifests were off meanwhile, or the group is too large.
+    /// The groups for which owners of live files have no manifest of the current state, although the last scan has
+    /// handled that state, and no write is scheduled: manifests were off in the meantime, or the group is too large.
     ///
     /// Reads all files.
     public mutating func neglectedManifests() throws(StoreError) -> [NeglectedManifest] {
@@ -272,14 +272,14 @@ extension StoreSession {
         }
     }
 
-    /// Has the next scan schedule manifests of a group again. Call in a transaction.
+    /// Makes the next scan schedule manifests of a group again. Call in a transaction.
     public mutating func rescanManifests(of groupID: SharingGroupID) throws(StoreError) {
         try execute("DELETE FROM manifest_scans WHERE sharing_group_id = ?", [.int(groupID.rawValue)])
     }
 
-    /// Has a manifest written again, although the group has not changed. Call in a transaction.
-    /// - Parameter isUnusable: whether its object is missing or damaged: then the intact one before stays until two
-    ///   others have been written, and the object is deleted.
+    /// Schedules a rewrite of a manifest, although the group has not changed. Call in a transaction.
+    /// - Parameter isUnusable: whether its object is missing or damaged. If so, the object is deleted, and the intact
+    ///   previous manifest is kept until two others have been written.
     /// - Returns: `false`, with nothing changed, if the record is not `manifest` any more.
     public mutating func renew(
         _ manifest: ManifestRecord, isUnusable: Bool, at now: WireDate
@@ -289,7 +289,7 @@ extension StoreSession {
             return false
         }
         var known = manifest
-        // States no version of the group.
+        // Not a version of the group, so the manifest is out of date.
         known.masterVersion = MasterVersion(-1)
         if isUnusable, let previous = manifest.previousObjectID {
             try addDeletion(of: manifest.objectID, in: manifest.owner, availableAt: now, at: now)
@@ -409,7 +409,7 @@ extension StoreSession {
         }
     }
 
-    /// The groups with files that each member of a group is in besides it, also those that a rebuild waits for.
+    /// The other groups with files to which each member of a group belongs, including groups that a rebuild waits for.
     private mutating func otherGroups(
         ofMembersOf groupID: SharingGroupID
     ) throws(StoreError) -> [UserID: [SharingGroupUUID]] {

@@ -25,7 +25,7 @@ public struct Membership: Equatable, Sendable {
     public var groupUUID: SharingGroupUUID
     public var groupName: String?
     public var masterVersion: MasterVersion
-    /// What the member may do now; while the group is being restored, nobody may do more than read.
+    /// The member's effective permission; while the group is being restored, at most `read`.
     public var permission: Permission
     /// The user whose storage receives the member's new files: the member, or the user who invited them; `nil` if that
     /// user has left.

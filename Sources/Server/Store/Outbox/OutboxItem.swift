@@ -22,7 +22,7 @@ public struct OutboxItem: Equatable, Sendable {
         case writeIndexPage
         /// Write the manifest of a group into an owner's folder.
         case writeManifest
-        /// Read the manifests in an owner's folder, to rebuild their groups.
+        /// Read the manifests in an owner's folder, to restore their groups.
         case readManifests
     }
 

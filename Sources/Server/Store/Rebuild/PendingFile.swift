@@ -1,14 +1,14 @@
 import MariaDB
 public import SyncProtocol
 
-/// A live file whose object has not been found yet, with what a manifest states about the object.
+/// A live file whose object has not been found yet, with the manifest's description of the object.
 public struct PendingFile: Equatable, Sendable {
     public var groupID: SharingGroupID
     public var groupUUID: SharingGroupUUID
     public var fileUUID: FileUUID
     public var fileVersion: FileVersion
     public var storageType: CloudStorageType
-    /// The name in the owner's folder; an object may also have it with the mark of a spare name.
+    /// The name in the owner's folder; the object's name may also contain the mark of a spare name.
     public var objectName: String
     public var sizeBytes: Int64?
     /// The checksum that clients compare, or its first bytes; empty if unknown.
@@ -40,7 +40,7 @@ public struct PendingFile: Equatable, Sendable {
 public struct FoundObject: Equatable, Sendable {
     public var objectID: String
     public var sizeBytes: Int64
-    /// The checksum that clients compare; `nil` if nobody knows all of it.
+    /// The checksum that clients compare; `nil` if it is not completely known.
     public var checkSum: CheckSum?
     /// The storage's own hash, if it is not the checksum.
     public var providerHash: String?
@@ -93,8 +93,8 @@ extension StoreSession {
         }
     }
 
-    /// Records the object of a pending file, unless another group's file, or a deletion, has it. Call in a transaction that
-    /// has locked the group.
+    /// Records the object of a pending file, unless another group's file or a scheduled deletion uses it. Call in a
+    /// transaction that has locked the group.
     /// - Returns: whether it was recorded.
     public mutating func attach(
         _ object: FoundObject, to file: PendingFile, of owner: OwningUser
@@ -104,7 +104,7 @@ extension StoreSession {
             "object_id": .text(object.objectID), "object_revision": .text(orNull: object.revision),
             "provider_hash": .text(orNull: object.providerHash), "size_bytes": .int(object.sizeBytes),
         ]
-        // An object of two files would be deleted as soon as one of them no longer needs it.
+        // If two files shared an object, it would be deleted as soon as one of them no longer needed it.
         guard try !isReferenced(object.objectID, of: owner) else { return false }
         let attached = try execute(
             """
@@ -130,8 +130,8 @@ extension StoreSession {
         return true
     }
 
-    /// Records that the storage has no object for a pending file: its bytes have to be uploaded again. Call in a
-    /// transaction that has locked the group.
+    /// Records that the storage has no object for a pending file, whose bytes therefore have to be uploaded again. Call
+    /// in a transaction that has locked the group.
     /// - Parameter checkSum: the checksum of the bytes, if all of it is known; otherwise only the owner can upload them.
     public mutating func awaitContent(
         of file: PendingFile, checkSum: CheckSum?
@@ -156,8 +156,8 @@ extension StoreSession {
         }
     }
 
-    /// Records a manifest that was found in an owner's folder, so that later ones replace it; does nothing if one is
-    /// recorded.
+    /// Records a manifest that was found in an owner's folder, so that later manifests replace it; does nothing if one
+    /// is already recorded.
     public mutating func adopt(_ manifest: ManifestRecord) throws(StoreError) {
         let values = manifest.columnValues
         try execute(

@@ -1,7 +1,7 @@
 import MariaDB
 public import SyncProtocol
 
-/// Which state of a group a manifest describes.
+/// The state of a group that a manifest describes.
 public struct ManifestStand: Equatable, Hashable, Sendable {
     /// The mark of the restoration from which the state has developed; `nil` if there was none.
     public var restoreMark: RestoreMark?
@@ -20,9 +20,9 @@ public struct RebuildGroup: Equatable, Sendable {
     public enum State: String, Sendable, CaseIterable {
         /// Read-only, because owners of live files are missing.
         case restoring
-        /// Read-only, because a newer manifest came after the group was changed here: the operator decides.
+        /// Read-only, because a newer manifest was found after the group was changed here: the operator decides.
         case diverged
-        /// All owners have come.
+        /// All owners have returned.
         case complete
         /// The operator has decided not to wait.
         case finished
@@ -32,11 +32,11 @@ public struct RebuildGroup: Equatable, Sendable {
     public var masterVersion: MasterVersion
     public var restoreMark: RestoreMark?
     public var isDeleted: Bool
-    /// `nil` if the rebuild does not concern the group.
+    /// `nil` if the group is not part of the rebuild.
     public var state: State?
-    /// The manifest from which it came back; `nil` if it is from a backup.
+    /// The manifest from which it was restored; `nil` if it is from a backup.
     public var applied: ManifestStand?
-    /// Whether nobody has changed the group since the restoration, or since a manifest was applied.
+    /// Whether the group is unchanged since the restoration, or since a manifest was applied.
     public var isUnchangedHere: Bool
 
     public init(
@@ -53,13 +53,13 @@ public struct RebuildGroup: Equatable, Sendable {
     }
 }
 
-/// A group as a trusted manifest states it, besides members and files.
+/// A group as described in a trusted manifest, without members and files.
 public struct RebuiltGroup: Equatable, Sendable {
     public var groupUUID: SharingGroupUUID
     public var name: String?
     public var createdAt: WireDate
     public var stand: ManifestStand
-    /// With which the members' identities are hashed.
+    /// The salt with which the members' identities are hashed.
     public var salt: [UInt8]
     /// Whether a known key has signed it.
     public var isSigned: Bool
@@ -78,7 +78,8 @@ public struct RebuiltGroup: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// A group with its part in the rebuild; its row is locked until the end of the transaction. `nil` if there is none.
+    /// A group with its state in the rebuild; its row is locked until the end of the transaction. `nil` if there is no
+    /// such group.
     public mutating func rebuildGroup(_ group: SharingGroupUUID) throws(StoreError) -> RebuildGroup? {
         try first(
             """
@@ -100,7 +101,7 @@ extension StoreSession {
                     restoreMark: try row.optionalString("manifest_restore_mark").flatMap { RestoreMark($0) },
                     masterVersion: MasterVersion(stated), writtenAt: writtenAt)
             }
-            // A backup that was served after its restoration has moved on from there.
+            // If the restored backup was served before the rebuild, the group may have changed since.
             let left = try row.optionalNumber("left_at_version")
             let restored = try row.optionalNumber("restored_master_version")
             return RebuildGroup(
@@ -111,8 +112,8 @@ extension StoreSession {
         }
     }
 
-    /// Creates a group that a manifest states, or sets it to the manifest's state, read-only, with a new mark. Members and
-    /// files follow in the same transaction.
+    /// Creates the group described in a manifest, or resets it to the manifest's state, read-only, with a new mark. The
+    /// caller writes members and files in the same transaction.
     /// - Parameter present: the same group, locked; `nil` to create it.
     public mutating func put(
         back group: RebuiltGroup, over present: SharingGroupID?, mark: RestoreMark, at now: WireDate
@@ -121,7 +122,7 @@ extension StoreSession {
         let groupID: SharingGroupID
         if let present {
             groupID = present
-            // The lowest of all: devices may know what an earlier restoration has lost.
+            // The lowest version of all restorations: devices may know changes that an earlier restoration lost.
             try execute(
                 """
                 UPDATE sharing_groups
@@ -159,7 +160,7 @@ extension StoreSession {
         return groupID
     }
 
-    /// Makes a group read-only, because a newer manifest came after people had changed it here.
+    /// Makes a group read-only, because a newer manifest was found after people had changed the group here.
     public mutating func noteDivergence(of groupID: SharingGroupID, at now: WireDate) throws(StoreError) {
         let group: [Value] = [.int(groupID.rawValue)]
         let changed = try execute(
@@ -176,15 +177,16 @@ extension StoreSession {
 
     // MARK: Files
 
-    /// Writes a file as a trusted manifest states it. A live file whose bytes are in storage waits for its object to be
-    /// found, unless it is the same version that is here already. Call in a transaction.
+    /// Writes a file as described in a trusted manifest. A live file whose bytes are in storage waits until its object
+    /// is found, unless the same version is already here. Call in a transaction.
     /// - Parameters:
-    ///   - owner: the owner's number here; the one on the lost server if they are not a member.
+    ///   - owner: the owner's number here; if they are not a member, their number on the lost server.
     ///   - version: the master version of the manifest.
     public mutating func put(
         back file: ManifestFile, of owner: UserID, in groupID: SharingGroupID, as version: MasterVersion
     ) throws(StoreError) {
-        // Assignments are evaluated from left to right: everything that compares comes before what it compares with.
+        // MariaDB evaluates assignments from left to right, so comparisons precede the assignments to the columns they
+        // read.
         try execute(
             """
             INSERT INTO files
@@ -247,9 +249,9 @@ extension StoreSession {
         AND VALUES(content_state) = 'stored' AND NOT VALUES(is_deleted)
         """
 
-    /// Takes the contents from those live files of a group whose UUID is live in another group: a file belongs to one
-    /// group, and which of two is the right one cannot be known.
-    /// - Returns: their number.
+    /// Removes the contents of a group's live files whose UUIDs are live in another group: a file belongs to one group,
+    /// and the server cannot know which of the two is right.
+    /// - Returns: the number of these files.
     public mutating func withholdContentsOfOtherGroups(from groupID: SharingGroupID) throws(StoreError) -> Int {
         let files = try all(
             """
@@ -272,8 +274,8 @@ extension StoreSession {
 
     // MARK: The end
 
-    /// Opens a restoring group to changes if every owner of a live file has come, and every such file has its object.
-    /// Call in a transaction that has locked the group.
+    /// Opens a restoring group to changes if every owner of a live file has returned, and every such file has its
+    /// object. Call in a transaction that has locked the group.
     /// - Returns: whether it is complete now.
     @discardableResult
     public mutating func completeIfAllHaveCome(
@@ -297,7 +299,7 @@ extension StoreSession {
     }
 
     /// Opens a group to changes.
-    /// - Parameter states: those in which it may be.
+    /// - Parameter states: the states from which it may be opened.
     /// - Returns: whether it was in one of them.
     public mutating func open(
         _ groupID: SharingGroupID, as state: RebuildGroup.State, from states: Set<RebuildGroup.State>, at now: WireDate

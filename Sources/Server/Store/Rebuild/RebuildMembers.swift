@@ -1,10 +1,10 @@
 import MariaDB
 public import SyncProtocol
 
-/// The account of a member who has not come yet.
+/// The account of a member who has not returned yet.
 ///
-/// Such a member has a user like everybody else, so that every rule about members and owners holds, but without tokens, and
-/// under an account that no sign-in service reports.
+/// Such a member has a user like everybody else, so that every rule about members and owners applies. The user has no
+/// tokens, and an account that no sign-in service reports.
 public enum AbsentAccount {
     /// The beginning of the provider's identifier; a random text follows.
     static let prefix = "absent "
@@ -13,11 +13,11 @@ public enum AbsentAccount {
 }
 
 extension UserRecord {
-    /// Whether the person has not come since a rebuild began.
+    /// Whether the person has not returned since a rebuild began.
     public var isAbsent: Bool { providerUserID.hasPrefix(AbsentAccount.prefix) }
 }
 
-/// A member in the applied manifest of a group, as one account may be recognised as them.
+/// A member in the applied manifest of a group, as whom an account may be recognised.
 public struct RebuildMembership: Equatable, Sendable {
     public var groupID: SharingGroupID
     public var formerUserID: UserID
@@ -27,26 +27,27 @@ public struct RebuildMembership: Equatable, Sendable {
     public var isSigned: Bool
 }
 
-/// Whether the groups are here of which manifests state that a user is in them.
+/// Whether all groups are here to which a user belongs according to manifests.
 public enum AwaitedGroups: Sendable {
-    /// At least one is not, or nobody knows them all.
+    /// At least one group is missing, or not all of the user's groups are known.
     case missing
-    /// All are, but the user is not a member of each: they have a place there that they have not taken, or have left.
+    /// All groups are here, but the user is not a member of each: they have left one, or have not taken their place in
+    /// it.
     case allHere
-    /// All are, and the user is a member of each.
+    /// All groups are here, and the user is a member of each.
     case allTaken
 }
 
 extension StoreSession {
-    /// Sets the members of a group to those that a manifest states: people whom the server knows, and users of absent
-    /// members. Call in the transaction of ``put(back:over:mark:at:)``.
+    /// Sets the members of a group to those in a manifest: people whom the server knows, and users of absent members.
+    /// Call in the transaction of ``put(back:over:mark:at:)``.
     /// - Parameters:
     ///   - storage: the storage of each former user who owns files.
     ///   - identity: the hash of a user's account with the manifest's salt.
-    ///   - otherGroups: the other groups with files that a member is in; `nil` if nobody can know.
-    ///   - newcomers: all users who were added since the rebuild began and are not absent.
-    ///   - random: a new random text for each call.
-    /// - Returns: the user here of each member, by their number on the lost server.
+    ///   - otherGroups: the other groups with files to which a member belongs; `nil` if they cannot be determined.
+    ///   - newcomers: all users who were added since the rebuild began, without absent members.
+    ///   - random: returns a new random text at each call.
+    /// - Returns: the user of each member on this server, by the member's number on the lost server.
     public mutating func put(
         back members: [ManifestMember], storage: [UserID: CloudStorageType], in groupID: SharingGroupID,
         otherGroups: (ManifestMember) -> [SharingGroupUUID]?, newcomers: [UserRecord],
@@ -64,7 +65,7 @@ extension StoreSession {
         for member in members {
             var found: UserRecord?
             for candidate in [known[member.userID], member.userID].compactMap(\.self) where found == nil {
-                // An absent member is the same one only within the group; a person, if the hash is theirs.
+                // An absent member is identified by the number only within the group, a person by their hash.
                 guard let user = try user(candidate) else { continue }
                 if user.isAbsent ? candidate == known[member.userID] : identity(user) == member.identity {
                     found = user
@@ -128,7 +129,7 @@ extension StoreSession {
                 [.text(type.rawValue), .text(id), .text(name), .date(now)]))
     }
 
-    /// Makes the memberships of a group those that a manifest states.
+    /// Replaces the memberships of a group with those in a manifest.
     private mutating func setMembers(
         _ members: [ManifestMember], _ users: [UserID: UserID], of groupID: SharingGroupID
     ) throws(StoreError) {
@@ -159,7 +160,7 @@ extension StoreSession {
 
     // MARK: Recognising people
 
-    /// The salts with which the identities of members who have not come are hashed, of all groups that have such members.
+    /// The salts with which the identities of absent members are hashed, for all groups that have such members.
     public mutating func saltsOfAbsentMembers() throws(StoreError) -> [(groupID: SharingGroupID, salt: [UInt8])] {
         try all(
             """
@@ -194,8 +195,8 @@ extension StoreSession {
         }
     }
 
-    /// Gives a person the place of the absent member as whom they were recognised: membership, files, and the members who
-    /// use their storage. Call in a transaction; it locks the group.
+    /// Gives a person the place of the absent member as whom they were recognised: the membership, the files, and the
+    /// members who use the absent member's storage. Call in a transaction; it locks the group.
     /// - Returns: `false`, with nothing changed, if the place was taken meanwhile, or the group has ended.
     public mutating func seat(_ user: UserRecord, as place: RebuildMembership) throws(StoreError) -> Bool {
         let group = Value.int(place.groupID.rawValue)
@@ -215,7 +216,7 @@ extension StoreSession {
         try returnIdentity(to: user.userID)
         let (person, absent) = (Value.int(user.userID.rawValue), Value.int(place.userID.rawValue))
         if try isMember(user.userID, of: place.groupID) {
-            // They have joined anew, with a permission that somebody here has given.
+            // The person has joined again here, with a permission that somebody has granted on this server.
             try execute("DELETE FROM memberships WHERE sharing_group_id = ? AND user_id = ?", [group, absent])
         } else {
             try execute(
@@ -257,7 +258,7 @@ extension StoreSession {
             """, [.int(userID.rawValue)])
     }
 
-    /// All people who were added since a rebuild began, besides those who may yet get another number.
+    /// All people who were added since a rebuild began, except those who may still get another number.
     public mutating func newcomers(since mode: RebuildMode) throws(StoreError) -> [UserRecord] {
         try all(
             """
@@ -272,8 +273,9 @@ extension StoreSession {
 
     // MARK: Other groups of a member
 
-    /// Notes the other groups that the applied manifest of a group states for a user, in place of those noted before.
-    /// - Parameter groups: `nil` if nobody can know them.
+    /// Records the other groups of a user that the applied manifest of a group lists, in place of those recorded
+    /// before.
+    /// - Parameter groups: `nil` if they cannot be determined.
     mutating func noteAwaited(
         _ groups: [SharingGroupUUID]?, by userID: UserID, statedBy groupID: SharingGroupID
     ) throws(StoreError) {
@@ -286,7 +288,7 @@ extension StoreSession {
         }
     }
 
-    /// The same, if nobody could know them so far: now the user's own manifest of the group was read.
+    /// The same, if they could not be determined before: now the user's own manifest of the group has been read.
     public mutating func noteAwaitedIfUnknown(
         _ groups: [SharingGroupUUID], by userID: UserID, statedBy groupID: SharingGroupID
     ) throws(StoreError) {
@@ -297,7 +299,7 @@ extension StoreSession {
         if isUnknown == true { try noteAwaited(groups, by: userID, statedBy: groupID) }
     }
 
-    /// What is known of the groups of which manifests state that a user is in them.
+    /// Whether the groups are here to which a user belongs according to manifests.
     public mutating func awaitedGroups(of userID: UserID) throws(StoreError) -> AwaitedGroups {
         let groups = try all(
             """
@@ -313,7 +315,7 @@ extension StoreSession {
         return groups.allSatisfy(\.isMember) ? .allTaken : .allHere
     }
 
-    /// Forgets the groups that are here, after the user has taken their places in them.
+    /// Deletes the records of groups that are here, after the user has taken their places in them.
     public mutating func forgetAwaitedGroups(of userID: UserID) throws(StoreError) {
         try execute(
             """
@@ -326,7 +328,8 @@ extension StoreSession {
 
     // MARK: Manifests of a group with absent members
 
-    /// The absent members of a group with their identities, and the salt of these; `nil` if there are none.
+    /// The absent members of a group with their identities, and the salt of the identities; `nil` if no member is
+    /// absent.
     public mutating func absentIdentities(
         in groupID: SharingGroupID
     ) throws(StoreError) -> (salt: [UInt8], identities: [UserID: [UInt8]])? {

@@ -1,17 +1,17 @@
 import MariaDB
 public import SyncProtocol
 
-/// That this database is being rebuilt from the manifests in owners' folders, or was
+/// The current or last rebuild of this database from the manifests in owners' folders
 /// (docs/adr/0121-a-server-rebuilt-from-manifests.md).
 public struct RebuildMode: Equatable, Sendable {
     public var begunAt: WireDate
     /// `nil` while people are held until they are recognised.
     public var endedAt: WireDate?
-    /// The folder of visitors whose request does not name one.
+    /// The folder of people whose request does not name one.
     public var cloudFolderName: String?
     /// Whether nobody is served before the end.
     public var holdsEveryone: Bool
-    /// Users with this number and higher ones were added since the beginning.
+    /// Users with this number or a higher one were added since the rebuild began.
     public var firstNewUser: UserID
 
     public init(
@@ -28,21 +28,21 @@ public struct RebuildMode: Equatable, Sendable {
     public var isOn: Bool { endedAt == nil }
 }
 
-/// How far the present rebuild is.
+/// The progress of the current rebuild.
 public struct RebuildProgress: Equatable, Sendable, Encodable {
     public var begunAt: WireDate
     public var holdsEveryone: Bool
-    /// The groups that are back, by ``RebuildGroup/State``.
+    /// The number of restored groups, by ``RebuildGroup/State``.
     public var groups: [String: Int]
-    /// The groups of which manifests state that people are in them, and that are not back.
+    /// The number of groups to which people belong according to manifests, and that are not back.
     public var missingGroups: Int
-    /// The people whose folders have not been read.
+    /// The number of people whose folders have not been read.
     public var unreadFolders: Int
-    /// The manifests without a known signature that the operator has not accepted.
+    /// The number of manifests without a known signature that the operator has not accepted.
     public var openClaims: Int
 }
 
-/// The visit of an account with storage since the beginning of a rebuild.
+/// The visit of an account with storage since a rebuild began.
 public struct RebuildVisit: Equatable, Sendable {
     public enum State: String, Sendable, CaseIterable {
         /// The folder has not been read.
@@ -55,7 +55,7 @@ public struct RebuildVisit: Equatable, Sendable {
     public var state: State
     /// `nil` for a stranger.
     public var userID: UserID?
-    /// Whether the user exists for the visit only, and has not been recognised.
+    /// Whether the user exists only for the visit, and has not been recognised.
     public var isProvisional: Bool
 }
 
@@ -72,12 +72,12 @@ extension StoreSession {
         }
     }
 
-    /// Whether a rebuild is in progress, which does not end before the end of the transaction.
+    /// Whether a rebuild is in progress; it cannot end before the end of the transaction.
     public mutating func holdRebuildOpen() throws(StoreError) -> Bool {
         try first("SELECT 1 FROM rebuilds WHERE ended_at IS NULL LOCK IN SHARE MODE", []) { _ in true } ?? false
     }
 
-    /// How far the rebuild is; `nil` if none is in progress.
+    /// The progress of the rebuild; `nil` if none is in progress.
     public mutating func rebuildProgress() throws(StoreError) -> RebuildProgress? {
         guard let mode = try rebuildMode(), mode.isOn else { return nil }
         let states = try all(
@@ -124,9 +124,9 @@ extension StoreSession {
             state: try row.word(0), userID: try row.optionalNumber(1).map(UserID.init), isProvisional: try row.flag(2))
     }
 
-    /// Notes that a user has come, and schedules the reading of their folder. Call in a transaction.
-    /// - Parameter isProvisional: whether the same transaction has added the user, for the visit only.
-    /// - Throws: ``StoreError/alreadyExists(key:)`` if the account has come before.
+    /// Records the visit of a user, and schedules the reading of their folder. Call in a transaction.
+    /// - Parameter isProvisional: whether the same transaction has added the user, only for the visit.
+    /// - Throws: ``StoreError/alreadyExists(key:)`` if the account has visited before.
     public mutating func addRebuildVisit(
         of user: UserRecord, isProvisional: Bool, at now: WireDate
     ) throws(StoreError) {
@@ -144,7 +144,7 @@ extension StoreSession {
         try scheduleManifestReading(OwningUser(userID: user.userID, storageType: storageType), at: now)
     }
 
-    /// Forgets the visit of a stranger, who may visit again.
+    /// Deletes the visit of a stranger, who may then visit again.
     public mutating func forgetStranger(
         _ accountType: AccountType, _ providerUserID: String
     ) throws(StoreError) {
@@ -153,7 +153,8 @@ extension StoreSession {
             [.text(accountType.rawValue), .text(providerUserID)])
     }
 
-    /// Schedules the reading of the manifests in a folder, unless it is scheduled; if it was postponed, it is due now.
+    /// Schedules the reading of the manifests in a folder, unless it is already scheduled; a postponed reading becomes
+    /// due now.
     public mutating func scheduleManifestReading(_ owner: OwningUser, at now: WireDate) throws(StoreError) {
         let values: [Value] = [.int(owner.userID.rawValue)]
         try execute(
@@ -200,14 +201,14 @@ extension StoreSession {
         return true
     }
 
-    /// Ends a visit: the folder was read. A provisional user without any group becomes a stranger, and is removed. Call
-    /// in a transaction.
+    /// Ends a visit after the folder was read. A provisional user without a group becomes a stranger, and is deleted.
+    /// Call in a transaction.
     public mutating func endRebuildVisit(of userID: UserID, at now: WireDate) throws(StoreError) {
         guard try lockUser(userID), let visit = try rebuildVisit(of: userID) else { return }
         let user = Value.int(userID.rawValue)
         let isMember =
             try first("SELECT 1 FROM memberships WHERE user_id = ? LIMIT 1", [user]) { _ in true } ?? false
-        // Whoever has claims that the operator may trust keeps the tokens with which the folder is read again.
+        // If the operator may still trust the user's claims, the tokens are kept, so that the folder can be read again.
         let hasClaims =
             try first("SELECT 1 FROM rebuild_claims WHERE user_id = ? LIMIT 1", [user]) { _ in true } ?? false
         let isUnknown = visit.isProvisional && !isMember
@@ -229,7 +230,7 @@ extension StoreSession {
 
     // MARK: Claims
 
-    /// Shows the operator a manifest without a known signature; if it was shown before, changes nothing.
+    /// Records a manifest without a known signature for the operator; does nothing if it is already recorded.
     public mutating func note(_ claim: RebuildClaim, at now: WireDate) throws(StoreError) {
         try execute(
             """
@@ -256,10 +257,10 @@ extension StoreSession {
     }
 }
 
-/// What a manifest without a known signature states.
+/// The summary of a manifest without a known signature.
 public struct RebuildClaim: Equatable, Sendable {
     public var groupUUID: SharingGroupUUID
-    /// Who has it in their folder.
+    /// The owner of the folder that contains it.
     public var userID: UserID
     /// SHA-256 of the signed text.
     public var digest: [UInt8]

@@ -31,7 +31,7 @@ public enum RoleRights {
         }
     }
 
-    /// What the jobs role may do in addition during a rebuild, in which it brings groups back with their members.
+    /// The additional rights of the jobs role during a rebuild, in which it restores groups with their members.
     private static let rebuilding: [String: Set<TableRight>] = [
         "users": all, "sharing_groups": write, "memberships": all, "files": write,
     ]
@@ -90,7 +90,8 @@ public enum RoleRights {
         ("manifest_keys", api: read, transfer: none, jobs: append),
         ("manifest_scans", api: none, transfer: none, jobs: write),
         ("manifest_members", api: expire, transfer: none, jobs: [.select, .insert, .delete]),
-        // Only syncctl rebuild writes it. The api notes visits and recognises members; the jobs role reads the folders.
+        // Only syncctl rebuild writes `rebuilds`. The api role records visits and recognises members; the jobs role
+        // reads the folders.
         ("rebuilds", api: read, transfer: read, jobs: read),
         ("rebuild_visits", api: [.select, .insert, .delete], transfer: read, jobs: change),
         ("rebuild_groups", api: read, transfer: read, jobs: all),
@@ -144,8 +145,8 @@ public struct AccountRights: Equatable, Sendable {
     public var areExact: Bool { missing.isEmpty && surplus.isEmpty && wider.isEmpty }
 
     /// Queries the database, with that account, for its rights.
-    /// - Parameter isRebuilding: whether to compare them with those during a rebuild; `nil` if the database says whether
-    ///   there is one.
+    /// - Parameter isRebuilding: whether to compare the rights with those during a rebuild; `nil` to query the database
+    ///   for a rebuild in progress.
     /// - Throws: ``StoreError``.
     public init(
         of role: ServerRole, _ settings: ConnectionSettings, isRebuilding: Bool? = nil
@@ -202,7 +203,7 @@ public struct AccountRights: Equatable, Sendable {
         }
     }
 
-    /// Whether the database is being rebuilt, as far as the account may know.
+    /// Whether the database is being rebuilt; false if the account may not read that.
     private static func isRebuilding(_ settings: ConnectionSettings, _ present: Set<Grant>) -> Bool {
         guard present.contains(Grant(.select, "rebuilds")), var connection = try? Connection(settings) else {
             return false

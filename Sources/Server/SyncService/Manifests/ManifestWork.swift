@@ -166,7 +166,7 @@ struct ManifestText {
         of groupID: SharingGroupID, _ group: ManifestGroup, for owner: OwningUser, _ settings: ManifestSettings,
         _ vault: CredentialVault, at now: WireDate, _ session: inout StoreSession
     ) throws {
-        // Members who have not come since a rebuild are known by their hashes only.
+        // Of members who have not returned since a rebuild, only the hashes are known.
         let absent = try session.absentIdentities(in: groupID)
         let salt = try absent?.salt ?? RandomBytes.generate(count: 16)
         var writer = ManifestWriter(

@@ -115,8 +115,8 @@ extension Router {
     }
 }
 
-/// The announcement of maintenance, and that of a rebuild, as known to a process, which keeps them while the database does
-/// not answer.
+/// The announcements of maintenance and of a rebuild that a process knows, and keeps while the database does not
+/// answer.
 public final class MaintenanceWatch: Sendable {
     /// How often to ask the database, and thus the longest time until an announcement takes effect.
     public static let interval: Duration = .milliseconds(500)

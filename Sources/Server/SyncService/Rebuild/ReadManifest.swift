@@ -47,7 +47,8 @@ struct ReadManifest {
         self.isSigned = isSigned
     }
 
-    // Whoever can write to a folder can write anything, so values have the limits of the database, and room to rise.
+    // Anybody who can write to the folder can write any values, so these must fit into the database, and leave room to
+    // rise.
 
     private static func isPlausible(_ header: ManifestHeader) -> Bool {
         (0...1 << 53).contains(header.masterVersion.rawValue) && (1...64).contains(header.salt.count)
@@ -92,7 +93,7 @@ struct ReadManifest {
         }
     }
 
-    /// What the operator sees of it.
+    /// The summary that the operator sees.
     func claim(of userID: UserID) -> RebuildClaim {
         RebuildClaim(
             groupUUID: header.groupUUID, userID: userID, digest: digest, groupName: header.groupName,

@@ -8,10 +8,10 @@ import Vault
 /// Holds people during a rebuild until the server knows them and their groups again
 /// (docs/adr/0121-a-server-rebuilt-from-manifests.md).
 ///
-/// Deployed clients take a 503 for a closed server: they change nothing, and try again. The request notes who has come;
-/// the jobs role reads their folder.
+/// Deployed clients interpret a 503 as a closed server: they change nothing, and try again. The request records the
+/// person's visit; the jobs role reads their folder.
 struct RebuildGate {
-    /// What people read meanwhile.
+    /// The message for people who are held.
     static let text = "The service is being restored. Nothing is lost; please try again in a few minutes."
     /// How long an owner's client waits for the folder to be read.
     private static let shortWait: Duration = .seconds(5)
@@ -54,7 +54,8 @@ struct RebuildGate {
         try requireAllGroups(of: user, person)
     }
 
-    /// A list without one of a person's groups would tell their devices that they have left it.
+    /// Holds a person until all their groups are back: a list without one of them would make their devices conclude
+    /// that they have left it.
     private func requireAllGroups(of user: UserRecord, _ person: SignedInPerson) throws {
         guard !mode.holdsEveryone else { throw Self.restoring() }
         switch try context.store.withSession({ try $0.awaitedGroups(of: user.userID) }) {
@@ -74,18 +75,18 @@ struct RebuildGate {
         Refusal(.restoring, text, retryAfter: soon ? shortWait : nil)
     }
 
-    /// Whether this role may add users; the other one admits nobody by itself.
+    /// Whether this role may add users; the other role admits nobody on its own.
     private var notesVisits: Bool { context.services.refusesDuringMaintenance }
 
     // MARK: People with storage
 
     private enum Reading {
         case done
-        /// Nobody can know in which folder the manifests are.
+        /// The name of the folder that contains the manifests is unknown.
         case unknownFolder
     }
 
-    /// Returns once the folder of a person with storage has been read, and of everybody else.
+    /// Returns if the folder of the person has been read, or if the person has no storage.
     private func requireReading(
         of person: SignedInPerson, _ found: UserRecord?, folderName: String?
     ) throws -> Reading {
@@ -96,7 +97,7 @@ struct RebuildGate {
         case .read: return .done
         case .stranger:
             guard notesVisits else { break }
-            // A group that came back meanwhile may name them: then their folder is read again.
+            // If a group that was restored meanwhile names them, their folder is read again.
             let isNamed = try context.store.withSession { session in
                 try !session.placesOfAbsentMembers(accountType, providerUserID).isEmpty
             }
@@ -104,7 +105,7 @@ struct RebuildGate {
             try context.store.transaction { try $0.forgetStranger(accountType, providerUserID) }
             try note(person, nil, folderName)
         case .waiting:
-            // The stored token may be the reason why the folder has not been read.
+            // The folder may be unread because the stored token does not work.
             if notesVisits, person.isFresh, let found { try takeOver(person, for: found) }
         case nil:
             guard found != nil || !accountType.needsCloudFolderName || folderName != nil else {
@@ -158,14 +159,14 @@ struct RebuildGate {
                 try exchange.newCredentials(besides: kept)
             }?.isChanged == true
         } catch AccountError.codeRejected {
-            // The lost server, or the time after the backup, has used it.
+            // The lost server, or this one after the backup, has already used the code.
             return false
         }
     }
 
     // MARK: Members
 
-    /// Gives a person their places in the groups that name them; `nil` if none does.
+    /// Gives a person their places in the groups that name them; `nil` if no group names them.
     private func recognised(_ person: SignedInPerson) throws -> UserRecord? {
         guard notesVisits else { return nil }
         let account = (type: person.presented.accountType, id: person.profile.providerUserID)
@@ -205,7 +206,7 @@ extension StoreSession {
     }
 }
 
-/// How manifests name accounts.
+/// The hash by which manifests identify accounts.
 enum ManifestIdentity {
     static func hash(_ accountType: AccountType, _ providerUserID: String, salt: [UInt8]) -> [UInt8] {
         let input = GroupManifest.identityInput(salt: salt, accountType: accountType, accountID: providerUserID)

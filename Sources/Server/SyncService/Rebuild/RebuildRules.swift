@@ -5,13 +5,13 @@ import SyncProtocol
 
 // The decisions of a rebuild (docs/adr/0121-a-server-rebuilt-from-manifests.md), without database and storage.
 
-/// What to do with a group, given the best manifest that somebody has brought.
+/// The decision about a group, given the best manifest in somebody's folder.
 enum RebuildDecision: Equatable {
-    /// The group is not here: it comes back.
+    /// The group is not here, and is restored.
     case create
-    /// The manifest is newer than the group here, which nobody has changed since: the group goes on to it.
+    /// The manifest is newer than the group here, which nobody has changed since: the group advances to it.
     case advance
-    /// Nothing that the manifest states is new.
+    /// The manifest contains nothing new.
     case known
     /// The manifest is newer, but people have changed the group here since: the operator decides.
     case diverged
@@ -22,7 +22,7 @@ enum RebuildDecision: Equatable {
             self = .create
             return
         }
-        // A group that was removed here was removed by its members.
+        // Its members removed the group here.
         guard !group.isDeleted else {
             self = .known
             return
@@ -31,8 +31,8 @@ enum RebuildDecision: Equatable {
             if let applied = group.applied {
                 manifest.isNewer(than: applied)
             } else {
-                // The group is from a backup. What this server itself has written since is not newer; what it wrote
-                // before the backup has a version that the backup has reached.
+                // The group is from a backup. Manifests that this server has written since are not newer; those that it
+                // wrote before the backup have versions that the backup contains.
                 group.restoreMark.map { $0 != manifest.restoreMark } ?? false
                     && manifest.masterVersion > group.masterVersion
             }
@@ -47,8 +47,8 @@ enum RebuildDecision: Equatable {
 extension ManifestStand {
     /// Whether this manifest describes a later state of the same group.
     ///
-    /// Within one history, the master version decides; after a restoration of the server that wrote them, which lowers
-    /// versions and changes the mark, the time does.
+    /// Within one history, the master version decides. A restoration of the server that wrote the manifests lowers
+    /// versions and changes the mark; after that, the time decides.
     func isNewer(than other: ManifestStand) -> Bool {
         guard restoreMark == other.restoreMark else {
             return (writtenAt, masterVersion) > (other.writtenAt, other.masterVersion)
@@ -58,7 +58,7 @@ extension ManifestStand {
 
     /// The best of several manifests of one group, whatever their order; `nil` if there are none.
     ///
-    /// Those of this server itself, after a restoration, have the group's present mark, and state nothing that it does
+    /// After a restoration, this server's own manifests have the group's present mark, and contain nothing that it does
     /// not know.
     /// - Parameter presentMark: the group's mark here, if it is here and no manifest was applied yet.
     static func best(of stands: [ManifestStand], besides presentMark: RestoreMark?) -> ManifestStand? {
@@ -69,21 +69,22 @@ extension ManifestStand {
     }
 }
 
-/// What was found in the owner's folder for a file.
+/// The result of looking for a file's object in the owner's folder.
 enum ObjectVerdict: Equatable {
     /// The object that contains the file's bytes.
     ///
-    /// `checkSum` is the whole checksum that clients compare; `nil` if neither the storage nor the manifest states it.
+    /// `checkSum` is the whole checksum that clients compare; `nil` if neither the storage nor the manifest contains
+    /// it.
     case found(StoredObject, checkSum: CheckSum?)
-    /// No object of that name has the stated size and hash.
+    /// No object with that name has the size and hash from the manifest.
     case missing
 
     /// - Parameters:
-    ///   - file: what the manifest states.
+    ///   - file: the file as listed in the manifest.
     ///   - objects: the objects in the folder that have the file's name, with or without a mark (``PlainName``).
     init(_ file: PendingFile, among objects: [StoredObject]) {
         let storage = file.storageType
-        // Of several equal ones, the same in each attempt.
+        // If several objects fit, each attempt selects the same one.
         let fitting = objects.filter { Self.fits($0, file, storage) }.min { $0.objectID < $1.objectID }
         guard let fitting else {
             self = .missing
@@ -109,7 +110,7 @@ enum ObjectVerdict: Equatable {
 }
 
 extension PendingFile {
-    /// The checksum, if the manifest states all of it.
+    /// The checksum, if the manifest contains all of it.
     var wholeCheckSum: CheckSum? {
         CheckSum(digest: checkSumBytes, flavour: storageType.checkSumFlavour)
     }

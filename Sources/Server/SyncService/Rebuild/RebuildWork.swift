@@ -7,14 +7,15 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Brings back the groups whose manifests are in an owner's folder (docs/adr/0121-a-server-rebuilt-from-manifests.md).
+/// Restores the groups whose manifests are in an owner's folder (docs/adr/0121-a-server-rebuilt-from-manifests.md).
 ///
-/// Reads the folder without any transaction, and applies each manifest, and each batch of objects, in one of its own. Each
-/// step may be repeated, after an interruption at any point: what is done is found in the rows.
+/// Reads the folder without a transaction, and applies each manifest, and each batch of objects, in its own
+/// transaction. Each step may be repeated after an interruption at any point: the rows show which steps are complete.
 struct RebuildWork: Sendable {
-    /// The manifests of one group that are read: the current one, its predecessor, and one that a restoration left.
+    /// The number of manifests read of one group: the current one, its predecessor, and one left over from a
+    /// restoration.
     private static let manifestsRead = 3
-    /// Files compared with the folder in one transaction.
+    /// The number of files compared with the folder in one transaction.
     private static let batch = 200
     /// The time limit for the list of a folder.
     private static let listingTime: Duration = .seconds(1_800)
@@ -25,7 +26,7 @@ struct RebuildWork: Sendable {
     let vault: CredentialVault
     let now: @Sendable () -> WireDate
 
-    /// The work has to stop, because another process does it, or it belongs to another number now.
+    /// The work has to stop, because another process does it, or because it now belongs to another number.
     private struct Stopped: Error {}
 
     /// - Parameter goesOn: called often; if it returns `false`, another process does the work.
@@ -42,7 +43,7 @@ struct RebuildWork: Sendable {
         }
     }
 
-    /// Whose folder is read.
+    /// The owner whose folder is read, and the access to it.
     private struct Visit {
         let owner: OwningUser
         let user: UserRecord
@@ -58,7 +59,7 @@ struct RebuildWork: Sendable {
         let (keys, trusted) = try store.withSession { session in
             (try session.manifestKeys().map(\.key), try session.trustedClaims(of: visit.owner.userID))
         }
-        /// The objects that the owner's own manifests state.
+        /// The objects listed in the owner's own manifests.
         var stated: Set<StatedObject> = []
         for (groupUUID, names) in folder.manifests.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             var read: [ReadManifest] = []
@@ -87,15 +88,16 @@ struct RebuildWork: Sendable {
         try end(visit)
     }
 
-    /// Makes a provisional user the person whom a manifest names, under their former number if a known key vouches for it.
+    /// Turns a provisional user into the person named in a manifest, under their former number if the signature is
+    /// known.
     private func recognise(_ visit: Visit, by manifest: ReadManifest) throws {
         let provisional = visit.owner.userID
         let isUsable = manifest.isSigned && manifest.header.ownerID < visit.mode.firstNewUser
         try recognise(visit, as: isUsable ? [manifest.header.ownerID, provisional] : [provisional])
     }
 
-    /// Gives a provisional user the first of these numbers that nobody else has. If it is a new one, the work is passed on
-    /// to it.
+    /// Gives a provisional user the first of these numbers that nobody else has. If the number changes, the work is
+    /// passed on to it.
     private func recognise(_ visit: Visit, as numbers: [UserID]) throws {
         let provisional = visit.owner.userID
         for number in numbers {
@@ -127,7 +129,7 @@ struct RebuildWork: Sendable {
 
     private struct Folder {
         var manifests: [SharingGroupUUID: [NamedObject]] = [:]
-        /// By the names without marks.
+        /// Keyed by the names without marks.
         var objects: [String: [StoredObject]] = [:]
     }
 
@@ -151,7 +153,7 @@ struct RebuildWork: Sendable {
         return folder
     }
 
-    /// Downloads and verifies a manifest; `nil` if it is none, or is damaged.
+    /// Downloads and verifies a manifest; `nil` if the object is not a manifest, or is damaged.
     private func read(
         _ found: NamedObject, of groupUUID: SharingGroupUUID, in visit: Visit, _ keys: [[UInt8]]
     ) throws -> ReadManifest? {
@@ -185,7 +187,7 @@ struct RebuildWork: Sendable {
 
     // MARK: Groups
 
-    /// Brings a group back, or up to date, by the best of an owner's trusted manifests.
+    /// Restores or updates a group from the best of an owner's trusted manifests.
     private func apply(
         _ manifests: [ReadManifest], of groupUUID: SharingGroupUUID, _ visit: Visit, _ names: [NamedObject]
     ) throws {
@@ -194,7 +196,7 @@ struct RebuildWork: Sendable {
         guard let mark = RestoreMark(mark) else { return }
         let outcome = try store.transaction { session -> RebuildDecision in
             let present = try session.rebuildGroup(groupUUID)
-            // The operator may have ended the rebuild meanwhile, and opened all groups.
+            // The operator may have ended the rebuild in the meantime, which opens all groups.
             guard try session.rebuildMode()?.isOn == true else { return .known }
             let ownMark = present.flatMap { $0.applied == nil ? $0.restoreMark : nil }
             guard let best = ManifestStand.best(of: manifests.map(\.stand), besides: ownMark),
@@ -206,7 +208,7 @@ struct RebuildWork: Sendable {
             case .create, .advance:
                 let restored = try put(back: manifest, over: present?.groupID, mark, visit, &session)
                 groupID = restored
-                // The operator's decision not to wait remains.
+                // The operator's decision not to wait remains in force.
                 if present?.state == .finished {
                     _ = try session.open(restored, as: .finished, from: [.restoring], at: now())
                 }
@@ -214,13 +216,13 @@ struct RebuildWork: Sendable {
                 if let groupID { try session.noteDivergence(of: groupID, at: now()) }
             case .known: break
             }
-            // The manifests of a group that was created anew here may be needed yet.
+            // If the group was created again here, the old manifests may still be needed.
             if let groupID, present == nil || present?.state != nil || decision == .advance,
                 present?.isDeleted != true
             {
                 try adopt(names, manifests, as: groupID, visit, &session)
             }
-            // Without the old key, only owners' own manifests reveal in which groups they are.
+            // Without the old key, only an owner's own manifests reveal the owner's groups.
             if let groupID, case .listed(let groups) = manifests.first?.reader?.otherGroups {
                 try session.noteAwaitedIfUnknown(groups, by: visit.user.userID, statedBy: groupID)
             }
@@ -255,7 +257,7 @@ struct RebuildWork: Sendable {
             try session.put(back: file, of: owner, in: groupID, as: header.masterVersion)
         }
         _ = try session.withholdContentsOfOtherGroups(from: groupID)
-        // Those who have come before look for the objects of this state as well.
+        // The folders of owners who returned earlier are read again, for the objects of this state.
         for (former, type) in storage {
             guard let userID = users[former], userID != visit.owner.userID, try session.hasComeBack(userID) else {
                 continue
@@ -265,7 +267,7 @@ struct RebuildWork: Sendable {
         return groupID
     }
 
-    /// Records the manifests in the folder, so that the next ones replace them.
+    /// Records the manifests in the folder, so that later manifests replace them.
     private func adopt(
         _ names: [NamedObject], _ manifests: [ReadManifest], as groupID: SharingGroupID, _ visit: Visit,
         _ session: inout StoreSession
@@ -307,7 +309,7 @@ struct RebuildWork: Sendable {
         _ file: PendingFile, _ folder: Folder, _ stated: Set<StatedObject>, _ visit: Visit,
         _ session: inout StoreSession
     ) throws {
-        // Without a signature, others cannot make the server touch this owner's objects.
+        // A manifest without a known signature in somebody else's folder must not affect this owner's objects.
         let isStated =
             file.isSigned || stated.contains(StatedObject(groupUUID: file.groupUUID, name: file.objectName))
         let candidates = isStated ? folder.objects[PlainName.of(file.objectName)] ?? [] : []
@@ -323,7 +325,7 @@ struct RebuildWork: Sendable {
 
     // MARK: The end
 
-    /// Gives the owner their places in groups that others have brought back.
+    /// Gives the owner their places in groups that were restored from others' folders.
     private func takePlaces(_ visit: Visit) throws {
         let user = visit.user
         let places = try store.withSession { session in

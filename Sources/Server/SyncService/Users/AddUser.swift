@@ -111,8 +111,8 @@ struct NewUser {
     var earlierGrant: EarlierGrant
 
     /// Obtains the credentials of the caller's account from the provider.
-    /// - Parameter acceptsUsedCode: whether a code that no longer works is ignored, because a lost server has used it; then
-    ///   the access token has to suffice until the next sign-in.
+    /// - Parameter acceptsUsedCode: whether to ignore a code that no longer works, because a lost server has used it;
+    ///   the access token must then suffice until the next sign-in.
     /// - Throws: ``AccountError``, ``StoreError``.
     static func obtained(
         by exchange: CredentialExchange, folderName: String?, acceptsUsedCode: Bool = false, in context: RequestContext
@@ -139,7 +139,8 @@ struct NewUser {
     /// Adds the user and their sealed credentials.
     /// - Parameters:
     ///   - acceptsRetired: whether an account from which an identity has switched away may start over.
-    ///   - former: the number of a person who has been recognised during a rebuild; another one if it is taken.
+    ///   - former: the former number of a person who has been recognised during a rebuild; if it is taken, the user
+    ///     gets another number.
     /// - Throws: ``StoreError/alreadyExists(key:)`` if the account has a user; ``ErrorCode/accountRetired``;
     ///   ``EarlierGrant/Lost``.
     func add(

@@ -70,7 +70,7 @@ struct CredentialExchange {
         }
     }
 
-    /// The presented credentials to store for a user with the loaded ones; `nil` if nothing is new.
+    /// The presented credentials to store for a user whose loaded credentials are `kept`; `nil` if nothing is new.
     func newCredentials(besides kept: CredentialVault.Kept) throws -> StoredCredentials? {
         guard let stored = kept.credentials else { return try replacement(isReplacement: kept.isUnreadable) }
         // A record that can be opened again because its key is back replaces the record that cannot be opened.

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Operations
 
-/// What the operator does during a rebuild.
+/// The operator's commands during a rebuild.
 @Suite("The operator and a rebuild")
 struct RebuildControlTests {
     private static let now = AdministrationFixture.now
@@ -40,7 +40,7 @@ struct RebuildControlTests {
         }
     }
 
-    @Test("A database in use is not rebuilt; a restored one is, and its groups can be read only")
+    @Test("A database in use is not rebuilt; a restored one is, and its groups become read-only")
     func restored() throws {
         let fixture = try AdministrationFixture()
         #expect(throws: RebuildControl.Failure.notMarked) { try begin(fixture) }
@@ -53,7 +53,7 @@ struct RebuildControlTests {
         let membership = try #require(
             try fixture.store.withSession { try $0.membership(of: AdministrationFixture.alice, in: Self.group) })
         #expect(membership.permission == .read)
-        // Alice's folder contains no newer manifest: with her, all owners have come.
+        // Alice's folder contains no newer manifest: once she has returned, no owner is missing.
         let alice = try #require(try fixture.store.withSession { try $0.user(AdministrationFixture.alice) })
         try fixture.store.transaction { session in
             try session.addRebuildVisit(of: alice, isProvisional: false, at: Self.now)
@@ -64,7 +64,7 @@ struct RebuildControlTests {
         #expect(try control.status().visitors.map(\.state) == ["read"])
     }
 
-    @Test("A restored group that people have changed since is left alone")
+    @Test("A rebuild does not change a restored group that people have changed since")
     func changedSince() throws {
         let fixture = try AdministrationFixture()
         _ = try Restorer.markRestored(fixture.store, stateOf: Self.now)
@@ -97,7 +97,7 @@ struct RebuildControlTests {
         #expect(try fixture.number("SELECT COUNT(*) FROM outbox WHERE kind = 'readManifests'") == 1)
     }
 
-    @Test("The operator may open a group, or take the newer state of a diverged one")
+    @Test("The operator can open a group, or replace a diverged group by its newer state")
     func finish() throws {
         let fixture = try AdministrationFixture()
         _ = try Restorer.markRestored(fixture.store, stateOf: Self.now)
@@ -122,7 +122,7 @@ struct RebuildControlTests {
         }
     }
 
-    @Test("People wait for missing groups until these are here, or the operator gives them up; the end says so")
+    @Test("People wait for missing groups until these are back, or the operator gives them up; end refuses until then")
     func missingGroups() throws {
         let fixture = try AdministrationFixture()
         _ = try Restorer.markRestored(fixture.store, stateOf: Self.now)
@@ -152,7 +152,7 @@ struct RebuildControlTests {
         #expect(try fixture.store.withSession { try $0.rebuildProgress() } == nil)
     }
 
-    @Test("The end opens everything; people whose folder was not read count as strangers, if the operator insists")
+    @Test("A forced end opens all groups; people whose folders were not read become strangers")
     func end() throws {
         let fixture = try AdministrationFixture()
         _ = try Restorer.markRestored(fixture.store, stateOf: Self.now)
@@ -172,7 +172,7 @@ struct RebuildControlTests {
         #expect(try fixture.number("SELECT COUNT(*) FROM sharing_groups WHERE is_restoring") == 0)
         #expect(try fixture.number("SELECT COUNT(*) FROM outbox WHERE kind = 'readManifests'") == 0)
         #expect(throws: RebuildControl.Failure.notBegun) { try control.end(isForced: true, at: Self.now) }
-        // Another one may begin later.
+        // Another rebuild may begin later.
         _ = try begin(fixture)
     }
 }

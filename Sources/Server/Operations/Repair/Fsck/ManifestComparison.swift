@@ -8,7 +8,7 @@ import Vault
 /// Compares the manifests in one owner's folder with the database.
 ///
 /// A manifest older than its group is compared as far as possible: the group may just have changed. A repair only marks
-/// what the jobs role has to write again.
+/// the manifests that the jobs role has to rewrite.
 struct ManifestComparison {
     let owner: OwningUser
     let look: ObjectLook
@@ -20,7 +20,7 @@ struct ManifestComparison {
     /// - Returns: the number of manifests.
     func run() throws -> Int {
         let manifests = try look.store.withSession { try $0.manifests(of: owner.userID) }
-        // What is marked for repair is about to be written.
+        // Manifests that are marked for repair are about to be rewritten.
         for manifest in manifests where manifest.masterVersion.rawValue >= 0 {
             guard let object = try look.describe(manifest.objectID) else {
                 try report(.manifestMissing, manifest, "the object does not exist")
@@ -50,7 +50,7 @@ struct ManifestComparison {
 
     private func report(_ problem: CloudProblem, _ manifest: ManifestRecord, _ detail: String) throws {
         let present = try look.store.withSession { try $0.manifest(of: manifest.groupID, in: owner.userID) }
-        // Was it replaced during the request?
+        // The manifest may have been replaced during the request.
         guard present == manifest else { return }
         guard look.repairs else {
             return look.report(
@@ -107,7 +107,8 @@ struct ManifestComparison {
         return try look.store.snapshot { session -> String? in
             guard let group = try session.manifestGroup(manifest.groupID) else { return nil }
             guard group.groupUUID == contents.header.groupUUID else { return "it is the manifest of another group" }
-            // Its version is that of no group while it waits to be written again, with the members' other groups.
+            // While the manifest waits to be rewritten with the members' other groups, the recorded version is not one
+            // of the group.
             guard manifest.isOutdated || contents.header.masterVersion == manifest.masterVersion else {
                 return "it has master version \(contents.header.masterVersion), not \(manifest.masterVersion)"
             }

@@ -5,14 +5,14 @@ public import SyncProtocol
 /// Begins and ends a rebuild from the manifests in owners' folders, and decides about groups, for the operator
 /// (docs/adr/0121-a-server-rebuilt-from-manifests.md).
 public struct RebuildControl {
-    /// By how much the next user's number rises, so that newcomers get none of a lost user.
+    /// The amount by which the next user number rises, so that newcomers do not get numbers of former users.
     private static let unusedNumbers: Int64 = 1_000_000
 
     private let store: MetadataStore
 
     public init(store: MetadataStore) { self.store = store }
 
-    /// Why the operator's wish cannot be fulfilled.
+    /// The reason why the operator's command cannot be executed.
     public enum Failure: Error, Equatable, CustomStringConvertible {
         case alreadyBegun(since: WireDate)
         case notBegun
@@ -25,9 +25,9 @@ public struct RebuildControl {
         case notRestoring(SharingGroupUUID)
         /// The group has no newer manifest.
         case notDiverged(SharingGroupUUID)
-        /// The folders of that many people have not been read.
+        /// The folders of this many people have not been read.
         case stillReading(Int)
-        /// That many groups are missing of which manifests state that people are in them.
+        /// This many groups are missing to which people belong according to manifests.
         case stillAwaited(Int)
 
         public var description: String {
@@ -53,8 +53,8 @@ public struct RebuildControl {
 
     /// Begins a rebuild: of an empty database, or of one that was restored and not changed since.
     /// - Parameters:
-    ///   - keys: the public keys whose manifests are trusted, besides those that the database knows.
-    ///   - cloudFolderName: the folder of visitors whose request does not name one.
+    ///   - keys: the public keys whose signatures are trusted, in addition to those in the database.
+    ///   - cloudFolderName: the folder of people whose request does not name one.
     ///   - holdsEveryone: whether nobody is served before the end.
     /// - Throws: ``Failure``, ``StoreError``.
     public func begin(
@@ -64,8 +64,8 @@ public struct RebuildControl {
             throw Failure.alreadyBegun(since: mode.begunAt)
         }
         guard try store.withSession({ try $0.mayBeRebuilt() }) else { throw Failure.notMarked }
-        // Before the rest, because it ends a transaction; repeating it only skips more numbers.
-        // The time, so that each rebuild begins above the numbers of all earlier ones.
+        // This precedes the rest, because it ends a transaction; repeating it only skips more numbers. The time ensures
+        // that each rebuild begins above the numbers of all earlier ones.
         let next = max(
             now.secondsSince1970,
             (try store.withSession { try $0.nextNumber(of: .users) } ?? 1) + Self.unusedNumbers)
@@ -78,7 +78,7 @@ public struct RebuildControl {
         }
     }
 
-    /// Trusts the manifests of a group that ``status()`` has shown, and only their bytes, without a signature.
+    /// Trusts, without a signature, exactly the manifests of a group that ``status()`` has shown.
     /// - Throws: ``Failure``, ``StoreError``.
     public func trust(_ group: SharingGroupUUID, at now: WireDate) throws {
         try store.transaction { session in
@@ -87,9 +87,8 @@ public struct RebuildControl {
         }
     }
 
-    /// Opens a group to changes, whoever has not come; of a group that is not back, nobody is held for it any more.
-    /// - Parameter takesNewest: for a group of which a newer manifest has come: whether that replaces what was changed
-    ///   here.
+    /// Opens a group to changes even if owners are missing. If the group is not back, people are no longer held for it.
+    /// - Parameter takesNewest: for a diverged group: whether the newer manifest replaces the changes made here.
     /// - Throws: ``Failure``, ``StoreError``.
     public func finish(_ group: SharingGroupUUID, takesNewest: Bool, at now: WireDate) throws {
         try store.transaction { session in
@@ -107,10 +106,10 @@ public struct RebuildControl {
         }
     }
 
-    /// Ends the rebuild: all groups are opened, and unknown people may sign up. Those who come later still get their
-    /// places in groups that are back.
-    /// - Parameter isForced: whether also if folders have not been read, whose owners become strangers, and if groups are
-    ///   missing.
+    /// Ends the rebuild: all groups are opened, and unknown people may sign up. Members who return later still get
+    /// their places in groups that are back.
+    /// - Parameter isForced: whether to end it even if groups are missing, or folders have not been read, whose owners
+    ///   then become strangers.
     /// - Throws: ``Failure``, ``StoreError``.
     public func end(isForced: Bool, at now: WireDate) throws {
         try store.transaction { session in
@@ -123,7 +122,7 @@ public struct RebuildControl {
         }
     }
 
-    /// What has come back, who is missing, and which manifests nobody vouches for.
+    /// The restored groups, the missing members, and the manifests without a known signature.
     public func status() throws -> RebuildReport {
         try store.snapshot { session in
             RebuildReport(
@@ -207,7 +206,8 @@ extension StoreSession {
         return owners.count
     }
 
-    /// Lets the newest manifest of a group replace what people have changed here, and reads the folders of its owners again.
+    /// Lets the newest manifest of a group replace the changes made here, and schedules another reading of its members'
+    /// folders.
     fileprivate mutating func prepareForNewest(_ groupID: SharingGroupID, at now: WireDate) throws(StoreError) {
         let group: [Value] = [.int(groupID.rawValue)]
         try execute(
@@ -234,8 +234,8 @@ extension StoreSession {
         }
     }
 
-    /// Lets nobody wait any longer for a group that is not here.
-    /// - Returns: whether anybody has waited for it.
+    /// Ends the wait for a group that is not here.
+    /// - Returns: whether anybody was held for it.
     fileprivate mutating func giveUp(_ group: SharingGroupUUID) throws(StoreError) -> Bool {
         try execute("DELETE FROM rebuild_awaited WHERE sharing_group_uuid = ?", [.text(group.rawValue)]) > 0
     }

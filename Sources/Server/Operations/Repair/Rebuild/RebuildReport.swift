@@ -4,10 +4,10 @@ public import SyncProtocol
 
 /// The progress of a rebuild.
 public struct RebuildReport: Report {
-    /// At most so many of each kind are listed.
+    /// The maximum number of rows listed of each kind.
     static let longestList = 1_000
 
-    /// A group that has come back, or that a manifest may bring up to date.
+    /// A group that was restored, or that a manifest may update.
     public struct Group: Equatable, Sendable, Encodable {
         public var sharingGroupUUID: SharingGroupUUID
         public var name: String?
@@ -17,26 +17,27 @@ public struct RebuildReport: Report {
         /// Whether a known key has signed its manifest.
         public var isSigned: Bool
         public var members: Int
-        /// The members who have not come.
+        /// The number of members who have not returned.
         public var absentMembers: Int
-        /// The names of the owners of live files who have not come, separated by commas; absent if all have.
+        /// The names of the owners of live files who have not returned, separated by commas; absent if all have
+        /// returned.
         public var absentOwners: String?
         public var liveFiles: Int
-        /// Live files whose object has not been looked for.
+        /// The number of live files whose object has not been looked for.
         public var filesPending: Int
-        /// Live files whose bytes have to be uploaded again.
+        /// The number of live files whose bytes have to be uploaded again.
         public var filesAwaiting: Int
     }
 
-    /// A group that is not here, and of which manifests of other groups state that people are in it.
+    /// A group that is not here, but to which people belong according to manifests of other groups.
     public struct Awaited: Equatable, Sendable, Encodable {
-        /// Absent if manifests do not reveal in which groups these people are.
+        /// Absent if manifests do not reveal the groups of these people.
         public var sharingGroupUUID: SharingGroupUUID?
-        /// The people who are held until it is back, those who have not come included.
+        /// The number of people who are held until it is back, including those who have not returned.
         public var people: Int
     }
 
-    /// Somebody with storage who has come.
+    /// Somebody with storage who has returned.
     public struct Visitor: Equatable, Sendable, Encodable {
         /// Absent for a stranger.
         public var userID: UserID?
@@ -45,7 +46,7 @@ public struct RebuildReport: Report {
         /// `waiting`: the folder has not been read; `read`; or `stranger`: no manifest names them.
         public var state: String
         public var comeAt: WireDate
-        /// How often the folder was tried, and why that failed the last time; only while it is waiting.
+        /// The number of attempts to read the folder, and the error of the last one; only while the state is `waiting`.
         public var attempts: Int64?
         public var lastError: String?
     }
@@ -54,7 +55,7 @@ public struct RebuildReport: Report {
     public struct Claim: Equatable, Sendable, Encodable {
         public var sharingGroupUUID: SharingGroupUUID
         public var groupName: String?
-        /// In whose folder it is.
+        /// The owner of the folder that contains it.
         public var userID: UserID
         public var userName: String?
         public var masterVersion: MasterVersion
@@ -65,7 +66,7 @@ public struct RebuildReport: Report {
         public var isTrusted: Bool
     }
 
-    /// Absent if there was none.
+    /// Absent if there was no rebuild.
     public var begunAt: WireDate?
     public var endedAt: WireDate?
     public var cloudFolderName: String?
@@ -74,7 +75,7 @@ public struct RebuildReport: Report {
     public var awaited: [Awaited]
     public var visitors: [Visitor]
     public var claims: [Claim]
-    /// The public keys whose manifests are trusted.
+    /// The public keys whose signatures are trusted.
     public var keys: [String]
 
     init(
@@ -160,7 +161,7 @@ extension RebuildProgress {
 }
 
 extension StoreSession {
-    /// The groups that a rebuild concerns, the unfinished ones first.
+    /// The groups in a rebuild, unfinished ones first.
     mutating func rebuildStatusOfGroups() throws(StoreError) -> [RebuildReport.Group] {
         try all(
             """
@@ -216,7 +217,7 @@ extension StoreSession {
         }
     }
 
-    /// The people with storage who have come, those whose folder has not been read first.
+    /// The people with storage who have returned; first those whose folders have not been read.
     mutating func rebuildVisitors() throws(StoreError) -> [RebuildReport.Visitor] {
         try all(
             """
