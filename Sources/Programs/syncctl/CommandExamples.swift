@@ -136,6 +136,23 @@ enum CommandExamples {
         "backup mark-restored": [
             ("syncctl backup mark-restored 2026-11-25T03:00:00Z", "after a dump of that time was put back")
         ],
+        "rebuild": [("syncctl rebuild status", "how far it is")],
+        "rebuild begin": [
+            ("syncctl rebuild begin --folder MyApp", "on an empty database"),
+            ("syncctl rebuild begin --hold", "on a restored backup; nobody is served before the end"),
+            (
+                "syncctl rebuild begin --trust-unsigned --group 3f0b1c9e-8a57-4d0c-9a31-5b1d6f2e7c44",
+                "if all keys are lost; first compare what the status lists"
+            ),
+        ],
+        "rebuild status": [("syncctl rebuild status", "groups, missing owners, and unsigned manifests")],
+        "rebuild finish": [
+            (
+                "syncctl rebuild finish --group 3f0b1c9e-8a57-4d0c-9a31-5b1d6f2e7c44",
+                "opens it, although an owner is missing"
+            )
+        ],
+        "rebuild end": [("syncctl rebuild end", "when you expect nobody else")],
         "openapi": [("syncctl openapi 1.0.0 >openapi.json", "the protocol, for tools")],
         "unit-settings": [("syncctl unit-settings /run/systemd/generator", "as systemd's generator does")],
         "removal-statements": [("syncctl removal-statements | mariadb", "as the removal of the package does")],

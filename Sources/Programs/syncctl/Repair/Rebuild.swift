@@ -10,11 +10,11 @@ struct Rebuild: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Rebuilds a lost database, or updates a restored one, from the manifests in owners' folders.",
         discussion: """
-            The people do the rest: each owner who opens the app makes the server read their folder, and so brings back \
-            the groups in which they own files. Until then, people's requests get 503 with Retry-After: until the \
-            folder has been read, until a manifest names the person, and until all groups are back in which manifests \
-            say that they are. A group can be read as soon as one owner has come, and changed once all owners of its \
-            files have. Nothing on any device is deleted. New people can sign up after the end.
+            When an owner opens the app, the server reads their folder, and restores the groups in which they own files. \
+            A person's requests get 503 with Retry-After until the server has read their folder, a manifest contains \
+            their account, and all their groups are restored. Members can read a group when one owner has returned, and \
+            change it when all owners of its files have. No device deletes anything. New people can sign up after the \
+            end.
             """,
         subcommands: [Begin.self, Status.self, Finish.self, End.self], defaultSubcommand: Status.self)
 
@@ -36,7 +36,7 @@ struct Rebuild: ParsableCommand {
         var group: [String] = []
         @Option(
             help: ArgumentHelp(
-                "A public key of the lost server, as /.well-known or its manifests state it.", valueName: "key"))
+                "A public key of the lost server, as /.well-known or its manifests contain it.", valueName: "base64url"))
         var key: [String] = []
         @Option(
             help: ArgumentHelp(
@@ -83,7 +83,7 @@ struct Rebuild: ParsableCommand {
 
     struct Status: ReportingCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows which groups are back, who is missing, and which manifests nobody vouches for.")
+            abstract: "Shows which groups are back, who is missing, and which manifests have no known signature.")
 
         @OptionGroup var options: CommonOptions
 
@@ -94,12 +94,12 @@ struct Rebuild: ParsableCommand {
 
     struct Finish: ReportingCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Opens a group to changes, whoever is missing.",
+            abstract: "Opens a group to changes, although owners are missing.",
             discussion: """
-                If the group is not back, its members are no longer held for it, and their devices see that it is gone. \
-                Files of owners who have not come stay listed, and their contents are unavailable until they come. For \
-                a diverged group, which people had changed here before a newer manifest came, this keeps what is here; \
-                --newest replaces it by the newer state, and devices upload what they changed since.
+                If the group is not restored, its members no longer wait for it, and their devices see that it is gone. \
+                Files of missing owners stay listed; their contents are unavailable until the owners return. A group is \
+                diverged if people changed it here before the server found a newer manifest: then this keeps the state \
+                here, or with --newest replaces it by the newer state, and devices upload what they have changed since.
                 """)
 
         @OptionGroup var options: CommonOptions
@@ -119,7 +119,7 @@ struct Rebuild: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Ends the rebuild: opens all groups, and lets unknown people sign up.",
             discussion: """
-                Members who come later still get their places in groups that are back. Groups that are not back stay \
+                Members who return later still get their places in restored groups. Groups that are not restored stay \
                 lost.
                 """)
 
