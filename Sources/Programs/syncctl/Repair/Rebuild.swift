@@ -36,7 +36,8 @@ struct Rebuild: ParsableCommand {
         var group: [String] = []
         @Option(
             help: ArgumentHelp(
-                "A public key of the lost server, as /.well-known or its manifests contain it.", valueName: "base64url"))
+                "A public key of the lost server, as /.well-known or its manifests contain it.", valueName: "base64url")
+        )
         var key: [String] = []
         @Option(
             help: ArgumentHelp(
