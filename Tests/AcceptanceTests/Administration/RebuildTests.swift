@@ -162,7 +162,11 @@ extension PrivateStackTests {
                 for group in having.keys {
                     let reply = try person.call("GET", "Index", ["sharingGroupUUID": group])
                     // The last group may have returned since.
-                    if reply.status == 200 { return try expectNothingIsMissing(person, having) }
+                    if reply.status == 200 {
+                        let isServed = try person.call("GET", "Index").status == 200
+                        #expect(isServed, sourceLocation: sourceLocation)
+                        return try isServed && expectNothingIsMissing(person, having)
+                    }
                     #expect(reply.status == 503, sourceLocation: sourceLocation)
                 }
                 return false
