@@ -100,21 +100,27 @@ extension StoreSession {
     /// Gives a recognised person the identity that their devices know, with the number of their account switches, from
     /// the manifest that states the most of these; unless they have an identity, or it is somebody else's.
     private mutating func returnIdentity(to userID: UserID) throws(StoreError) {
+        let user = Value.int(userID.rawValue)
+        let known = try first(
+            """
+            SELECT user_app_id, account_epoch
+              FROM rebuild_members
+             WHERE user_id = ?
+               AND is_recognised
+               AND user_app_id IS NOT NULL
+             ORDER BY account_epoch DESC
+             LIMIT 1
+            """, [user]
+        ) { row throws(StoreError) in (id: try row.string(0), epoch: try row.number(1)) }
+        guard let known else { return }
+        // In one table: an UPDATE of several also needs rights on the tables that refer to users.
         try execute(
             """
             UPDATE IGNORE users
-              JOIN (SELECT user_app_id, account_epoch
-                      FROM rebuild_members
-                     WHERE user_id = ?
-                       AND is_recognised
-                       AND user_app_id IS NOT NULL
-                     ORDER BY account_epoch DESC
-                     LIMIT 1) known
-               SET users.user_app_id = known.user_app_id, users.account_epoch = known.account_epoch
-             WHERE users.user_id = ?
-               AND (users.user_app_id IS NULL
-                    OR (users.user_app_id = known.user_app_id AND users.account_epoch < known.account_epoch))
-            """, [.int(userID.rawValue), .int(userID.rawValue)])
+               SET user_app_id = ?, account_epoch = ?
+             WHERE user_id = ?
+               AND (user_app_id IS NULL OR (user_app_id = ? AND account_epoch < ?))
+            """, [.text(known.id), .int(known.epoch), user, .text(known.id), .int(known.epoch)])
     }
 
     private mutating func addAbsent(
