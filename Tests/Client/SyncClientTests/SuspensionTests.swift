@@ -57,6 +57,23 @@ struct SuspensionTests {
         #expect(bench.client.pendingReport().changes.count == 1)
     }
 
+    @Test("A closed store can be opened although a new child process has copies of its descriptors until exec")
+    func copiedDescriptor() async throws {
+        let bench = try Bench { Bench.index($0) }
+        let numbers = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }
+        let copies = numbers.filter { number in
+            let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)")
+            return path?.hasPrefix(bench.folder.path) == true && path?.hasSuffix("/lock") == true
+        }.map { dup($0) }
+        defer { for copy in copies { close(copy) } }
+        #expect(copies.count == 1)
+
+        await bench.client.close()
+
+        let next = try Bench(folder: bench.folder) { Bench.index($0) }
+        await next.client.close()
+    }
+
     @Test("A reply that arrives during a suspension takes effect when the instance is resumed")
     func replyMeanwhile() async throws {
         let held = try await Held()

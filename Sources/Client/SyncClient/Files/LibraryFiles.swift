@@ -286,7 +286,10 @@ final class StoreLock: Sendable {
     /// Releases the store.
     func release() {
         descriptor.withLock { number in
-            if let number { close(number) }
+            guard let open = number else { return }
+            // A child process that has not called exec yet has a copy of the descriptor, which would keep the lock.
+            flock(open, LOCK_UN)
+            close(open)
             number = nil
         }
     }
