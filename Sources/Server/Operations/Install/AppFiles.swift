@@ -99,7 +99,9 @@ public struct AppFiles: Sendable {
     /// - Throws: ``PosixError``.
     public func remove() throws(PosixError) {
         guard let name = app.name else { return }
-        for path in files.map(\.place) + SetupPaths.signals(of: app).map(\.path) {
+        // The package has renamed some if nginx's module was removed.
+        let signals = SetupPaths.signals(of: app).map(\.path)
+        for path in files.map(\.place) + signals + signals.map({ $0 + ".without-nchan" }) {
             try Directory.removeFile(root + path)
         }
         for folder in ["\(Self.units)/\(app.unit("-@.service.d"))", "\(Self.nginx)/\(name)"] {
