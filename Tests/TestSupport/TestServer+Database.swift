@@ -16,6 +16,14 @@ extension TestServer {
         return command.output.trimmingCharacters(in: .newlines)
     }
 
+    /// Empties the database, as a loss of the server's computer or an operator before a restoration does.
+    public func dropAllTables() throws {
+        let tables = try askDatabase(
+            "SELECT CONCAT('`', table_name, '`') FROM information_schema.TABLES WHERE table_schema = DATABASE()")
+        let list = tables.split(separator: "\n").joined(separator: ", ")
+        _ = try askDatabase("SET FOREIGN_KEY_CHECKS = 0; DROP TABLE \(list)")
+    }
+
     /// Makes a device's grant old enough to begin a switch of accounts, as if the device had signed in every day since.
     public func establish(_ grant: String) throws {
         _ = try askDatabase(

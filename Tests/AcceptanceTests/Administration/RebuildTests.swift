@@ -270,10 +270,7 @@ extension PrivateStackTests {
 
             try tool.json("maintenance", "on", "We are back soon.")
             try await eventually("the server is closed") { try alice.checkCredentials().status == 503 }
-            let tables = try lost.askDatabase(
-                "SELECT CONCAT('`', table_name, '`') FROM information_schema.TABLES WHERE table_schema = DATABASE()")
-            let list = tables.split(separator: "\n").joined(separator: ", ")
-            _ = try lost.askDatabase("SET FOREIGN_KEY_CHECKS = 0; DROP TABLE \(list)")
+            try lost.dropAllTables()
             try tool.json("backup", "restore", "--rows-only", backup)
             let begun = try tool.run("rebuild", "begin", "--folder", alice.folder, "--hold")
             #expect(begun.status == 0, "\(begun.output)")

@@ -390,10 +390,7 @@ struct ForgottenTime: Sendable {
     ) async throws {
         try tool.json("maintenance", "on", "We are back soon.")
         try await eventually("the server is closed") { try user.call("GET", "Index").status == 503 }
-        let tables = try server.askDatabase(
-            "SELECT CONCAT('`', table_name, '`') FROM information_schema.TABLES WHERE table_schema = DATABASE()")
-        let list = tables.split(separator: "\n").joined(separator: ", ")
-        _ = try server.askDatabase("SET FOREIGN_KEY_CHECKS = 0; DROP TABLE \(list)")
+        try server.dropAllTables()
         let report = try tool.json("backup", "restore", "--rows-only", backup)
         guard report.marks?.restoreMark?.text != nil else { throw NotEventually(expectation: "a mark in \(report)") }
         try tool.json("maintenance", "off")

@@ -20,6 +20,17 @@ struct RestorationTests {
         return driver
     }
 
+    /// The same device after a sync in which its app has supplied file 1, and does not have file 2 any more.
+    private func restoredWithoutSecond() throws -> Driver {
+        var driver = try restored()
+        try driver.sync()
+        driver.replyIndex()
+        driver.supply(Driver.contents("one"))
+        driver.supply(.notAvailable)
+        driver.finish()
+        return driver
+    }
+
     @Test("The device's files count as newer: they are uploaded again, and nothing older is delivered")
     func newer() throws {
         var driver = try restored()
@@ -101,12 +112,7 @@ struct RestorationTests {
 
     @Test("A lost file that is deleted before it is uploaded again does not return without a question")
     func deletedAfterwards() throws {
-        var driver = try restored()
-        try driver.sync()
-        driver.replyIndex()
-        driver.supply(Driver.contents("one"))
-        driver.supply(.notAvailable)
-        driver.finish()
+        var driver = try restoredWithoutSecond()
         try driver.delete(2)
         driver.rows = [Driver.row(1, version: 2), Driver.row(2)]
         driver.masterVersion = MasterVersion(9)
@@ -296,12 +302,7 @@ struct RestorationTests {
 
     @Test("If the app received a file after one restoration, it supplies the file at the next one")
     func suppliedLater() throws {
-        var driver = try restored()
-        try driver.sync()
-        driver.replyIndex()
-        driver.supply(Driver.contents("one"))
-        driver.supply(.notAvailable)
-        driver.finish()
+        var driver = try restoredWithoutSecond()
         driver.rows = [Driver.row(1, version: 2), Driver.row(2)]
         driver.masterVersion = MasterVersion(9)
         try driver.sync()

@@ -23,10 +23,7 @@ extension SyncdirTests {
             func status() throws -> Int { try server.call("GET", "Index").status }
             try tool.json("maintenance", "on", "Back at ten, OK?")
             try await eventually("the server is closed") { try status() == 503 }
-            let tables = try server.askDatabase(
-                "SELECT CONCAT('`', table_name, '`') FROM information_schema.TABLES WHERE table_schema = DATABASE()")
-            let list = tables.split(separator: "\n").joined(separator: ", ")
-            _ = try server.askDatabase("SET FOREIGN_KEY_CHECKS = 0; DROP TABLE \(list)")
+            try server.dropAllTables()
             try tool.json("restore", "--rows-only", backup)
             try tool.json("maintenance", "off")
             try await eventually("the server is open") { try status() == 401 }
@@ -172,10 +169,7 @@ extension SyncdirTests {
 
             try tool.json("maintenance", "on", "The server is lost.")
             try await eventually("the server is closed") { try server.call("GET", "Index").status == 503 }
-            let tables = try server.askDatabase(
-                "SELECT CONCAT('`', table_name, '`') FROM information_schema.TABLES WHERE table_schema = DATABASE()")
-            let list = tables.split(separator: "\n").joined(separator: ", ")
-            _ = try server.askDatabase("SET FOREIGN_KEY_CHECKS = 0; DROP TABLE \(list)")
+            try server.dropAllTables()
             for words in [["migrate"], ["rebuild", "begin", "--folder", "SyncServer"], ["maintenance", "off"]] {
                 let command = try tool.run(words)
                 #expect(command.status == 0, "\(command.output)")

@@ -214,17 +214,7 @@ private struct RebuildHistory {
     // MARK: The rebuild
 
     private mutating func rebuild(_ stated: Views) throws {
-        let names = lost.cloud.namesByID
-        for (id, bytes) in lost.cloud.objects { rebuilt.cloud.put(id, names[id] ?? "", bytes) }
-        let key = try rebuilt.keys.current.manifestKey().publicKey.hexLowercase
-        try rebuilt.execute(
-            """
-            INSERT INTO rebuilds (rebuild_id, begun_at, cloud_folder_name, holds_everyone, first_new_user_id)
-            VALUES (1, '2027-01-15 08:00:00', 'F', 0, 1000000000);
-            ALTER TABLE users AUTO_INCREMENT = 1000000000;
-            INSERT INTO manifest_keys VALUES (X'\(key)', '2027-01-15 08:00:00')
-            """)
-        rebuilt.services.maintenance?.refresh()
+        try rebuilt.beginRebuild(of: lost)
 
         var come: [Phone] = []
         for person in people.shuffled(using: &random) {

@@ -64,17 +64,7 @@ struct RebuildMeasurementTests {
     func rebuild() throws {
         let (lost, server) = (try TestServer(), try TestServer(watchesMaintenance: true))
         server.cloud.behaviour.folders = try fill(lost)
-        let names = lost.cloud.namesByID
-        for (id, bytes) in lost.cloud.objects { server.cloud.put(id, names[id] ?? "", bytes) }
-        let key = try server.keys.current.manifestKey().publicKey.hexLowercase
-        try server.execute(
-            """
-            INSERT INTO rebuilds (rebuild_id, begun_at, cloud_folder_name, holds_everyone, first_new_user_id)
-            VALUES (1, '2027-01-15 08:00:00', 'F', 0, 1000000000);
-            ALTER TABLE users AUTO_INCREMENT = 1000000000;
-            INSERT INTO manifest_keys VALUES (X'\(key)', '2027-01-15 08:00:00')
-            """)
-        server.services.maintenance?.refresh()
+        try server.beginRebuild(of: lost)
 
         let people = (1...measuredOwners).map { Phone(name: "u\($0)", accountType: .google) }
         let visits = ContinuousClock().measure {

@@ -167,7 +167,7 @@ struct RebuildRulesTests {
             ("a.b.0~01234567.jpg", "a.b.0.jpg"), ("a.b.0.jpg", "a.b.0.jpg"), ("a~b.jpg", "a~b.jpg"),
             ("a~0123456.jpg", "a~0123456.jpg"), ("a~01234567", "a~01234567"),
         ])
-    func plainNames(name: String, plain: String) { #expect(PlainName.of(name) == plain) }
+    func plainNames(name: String, plain: String) { #expect(ObjectReservation.plainName(of: name) == plain) }
 
     // MARK: Forgeries
 

@@ -46,19 +46,7 @@ struct RebuildTests {
     /// - Parameter asksAlways: whether it verifies the token of each request with the sign-in service.
     func rebuilt(knowsKey: Bool = true, holds: Bool = false, asksAlways: Bool = false) throws -> TestServer {
         let server = try TestServer(signInTimeToLive: asksAlways ? .zero : .seconds(60), watchesMaintenance: true)
-        let names = lost.cloud.namesByID
-        for (id, bytes) in lost.cloud.objects { server.cloud.put(id, names[id] ?? "", bytes) }
-        try server.execute(
-            """
-            INSERT INTO rebuilds (rebuild_id, begun_at, cloud_folder_name, holds_everyone, first_new_user_id)
-            VALUES (1, '2027-01-15 08:00:00', 'F', \(holds ? 1 : 0), 1000000000)
-            """)
-        try server.execute("ALTER TABLE users AUTO_INCREMENT = 1000000000")
-        if knowsKey {
-            let key = try server.keys.current.manifestKey().publicKey.hexLowercase
-            try server.execute("INSERT INTO manifest_keys VALUES (X'\(key)', '2027-01-15 08:00:00')")
-        }
-        server.services.maintenance?.refresh()
+        try server.beginRebuild(of: lost, knowsKey: knowsKey, holds: holds)
         return server
     }
 

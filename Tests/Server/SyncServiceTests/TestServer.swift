@@ -151,6 +151,24 @@ struct TestServer: Sendable {
         try connection.executeScript(sql)
     }
 
+    /// Begins a rebuild as `syncctl rebuild begin` does, with copies of the objects in the lost server's storage.
+    /// - Parameter knowsKey: whether it trusts manifests that its own key has signed.
+    func beginRebuild(of lost: TestServer, knowsKey: Bool = true, holds: Bool = false) throws {
+        let names = lost.cloud.namesByID
+        for (id, bytes) in lost.cloud.objects { cloud.put(id, names[id] ?? "", bytes) }
+        try execute(
+            """
+            INSERT INTO rebuilds (rebuild_id, begun_at, cloud_folder_name, holds_everyone, first_new_user_id)
+            VALUES (1, '2027-01-15 08:00:00', 'F', \(holds), 1000000000);
+            ALTER TABLE users AUTO_INCREMENT = 1000000000
+            """)
+        if knowsKey {
+            let key = try keys.current.manifestKey().publicKey.hexLowercase
+            try execute("INSERT INTO manifest_keys VALUES (X'\(key)', '2027-01-15 08:00:00')")
+        }
+        services.maintenance?.refresh()
+    }
+
     // MARK: Users
 
     /// A Google user with a group, on a phone.

@@ -117,7 +117,7 @@ def play(stack: OwnStack, story) -> None:
     stack.operator("rebuild", "begin", "--folder", FOLDER)
     stack.operator("maintenance", "off")
     eventually("the server is open", lambda: bob.request("GET", "Index").json().get("code") == "restoring")
-    story.detail("Bob's app is told to wait (503 restoring), and keeps everything that it has")
+    story.detail("the server tells Bob's app to wait (503 restoring); the app keeps all its files")
 
     story.step("Alice opens her app. The server reads the manifest in her folder.")
     started = time.monotonic()

@@ -88,7 +88,7 @@ struct DatabaseExamination {
         }
     }
 
-    /// The maintenance notice, readable with any schema; `nil` if there is none or if it cannot be read.
+    /// Reads the maintenance notice, with any schema; returns `nil` if there is none, or if the read fails.
     private func notice(as account: ConnectionSettings) -> MaintenanceNotice? {
         var settings = account
         (settings.connectTimeout, settings.readTimeout) = (Self.patience / 4, Self.patience / 4)

@@ -318,4 +318,13 @@ extension ObjectReservation {
         let dot = name.lastIndex(of: ".") ?? name.endIndex
         return name[..<dot] + "~" + mark + name[dot...]
     }
+
+    /// A name without the mark of a spare name: `~` and eight hexadecimal digits before its extension.
+    public static func plainName(of name: String) -> String {
+        guard let mark = name.lastIndex(of: "~") else { return name }
+        let digits = name[name.index(after: mark)...].prefix { $0.isHexDigit }
+        let rest = name[digits.endIndex...]
+        guard digits.count == 8, rest.first == "." else { return name }
+        return String(name[..<mark] + rest)
+    }
 }

@@ -16,7 +16,7 @@ enum RebuildDecision: Equatable {
     /// The manifest is newer, but people have changed the group here since: the operator decides.
     case diverged
 
-    /// - Parameter group: the group here, locked; `nil` if there is none.
+    /// - Parameter group: this server's group, which the caller has locked; `nil` if this server has none.
     init(_ manifest: ManifestStand, for group: RebuildGroup?) {
         guard let group else {
             self = .create
@@ -56,7 +56,7 @@ extension ManifestStand {
         return (masterVersion, writtenAt) > (other.masterVersion, other.writtenAt)
     }
 
-    /// The best of several manifests of one group, whatever their order; `nil` if there are none.
+    /// Chooses the best of several manifests of one group, independent of their order; returns `nil` for an empty list.
     ///
     /// After a restoration, this server's own manifests have the group's present mark, and contain nothing that it does
     /// not know.
@@ -81,7 +81,7 @@ enum ObjectVerdict: Equatable {
 
     /// - Parameters:
     ///   - file: the file as listed in the manifest.
-    ///   - objects: the objects in the folder that have the file's name, with or without a mark (``PlainName``).
+    ///   - objects: the objects in the folder that have the file's name, with or without a mark (`ObjectReservation.plainName(of:)`).
     init(_ file: PendingFile, among objects: [StoredObject]) {
         let storage = file.storageType
         // If several objects fit, each attempt selects the same one.
@@ -113,17 +113,5 @@ extension PendingFile {
     /// The checksum, if the manifest contains all of it.
     var wholeCheckSum: CheckSum? {
         CheckSum(digest: checkSumBytes, flavour: storageType.checkSumFlavour)
-    }
-}
-
-/// The names of objects in a folder.
-enum PlainName {
-    /// A name without the mark of a spare name: `~` and eight hexadecimal digits before its extension.
-    static func of(_ name: String) -> String {
-        guard let mark = name.lastIndex(of: "~") else { return name }
-        let digits = name[name.index(after: mark)...].prefix { $0.isHexDigit }
-        let rest = name[digits.endIndex...]
-        guard digits.count == 8, rest.first == "." else { return name }
-        return String(name[..<mark] + rest)
     }
 }

@@ -141,7 +141,7 @@ struct RebuildWork: Sendable {
         try visit.storage.provider.list(in: access) { page in
             if !goesOn() { isStopped = true }
             for object in page {
-                let plain = PlainName.of(object.name)
+                let plain = ObjectReservation.plainName(of: object.name)
                 if let name = ManifestName(plain) {
                     folder.manifests[name.groupUUID, default: []].append(NamedObject(name: name, object: object))
                 } else {
@@ -312,7 +312,7 @@ struct RebuildWork: Sendable {
         // A manifest without a known signature in somebody else's folder must not affect this owner's objects.
         let isStated =
             file.isSigned || stated.contains(StatedObject(groupUUID: file.groupUUID, name: file.objectName))
-        let candidates = isStated ? folder.objects[PlainName.of(file.objectName)] ?? [] : []
+        let candidates = isStated ? folder.objects[ObjectReservation.plainName(of: file.objectName)] ?? [] : []
         if case .found(let object, let checkSum) = ObjectVerdict(file, among: candidates) {
             let hash = file.storageType.traits.reportsCheckSum ? nil : object.providerHash
             let found = FoundObject(

@@ -96,7 +96,7 @@ struct FolderExamination {
                 if look.reads || files.contains(where: { ObjectComparison(object, with: $0.file).isDifference }) {
                     listing.doubtful.append(object.objectID)
                 }
-            } else if let name = CloudFileName(Self.plainName(of: object.name)) {
+            } else if let name = CloudFileName(ObjectReservation.plainName(of: object.name)) {
                 if try isKnown(object, name) { continue }
                 if listing.strays.count < Self.maximumStrays {
                     listing.strays.append((object, name))
@@ -121,7 +121,9 @@ struct FolderExamination {
 
     private func isOurs(_ object: StoredObject) throws -> Bool {
         // Those that are not recorded were written before a restoration, and may be needed to repair it.
-        if ownNames.contains(object.name) || ManifestName(Self.plainName(of: object.name)) != nil { return true }
+        if ownNames.contains(object.name) || ManifestName(ObjectReservation.plainName(of: object.name)) != nil {
+            return true
+        }
         return try look.store.withSession { try $0.isIndexPage(object.objectID, of: owner.userID) }
     }
 
@@ -174,15 +176,6 @@ struct FolderExamination {
         Violation(
             row: "object \(object.objectID) of user \(owner.userID)",
             detail: "\(object.name), \(object.sizeBytes) bytes")
-    }
-
-    /// A name without the suffix of a spare name: `~` and eight hexadecimal digits before its extension.
-    static func plainName(of name: String) -> String {
-        guard let mark = name.lastIndex(of: "~") else { return name }
-        let digits = name[name.index(after: mark)...].prefix { $0.isHexDigit }
-        let rest = name[digits.endIndex...]
-        guard digits.count == 8, rest.first == "." else { return name }
-        return String(name[..<mark] + rest)
     }
 }
 

@@ -202,7 +202,7 @@ extension Invariant {
                 SELECT CONCAT('user ', user_id), 'Google'
                   FROM users
                  WHERE account_type = 'Google'
-                   -- Whoever has not come since a rebuild began has named no folder yet.
+                   -- The server learns an absent member's folder when the member returns after a rebuild.
                    AND provider_user_id NOT LIKE 'absent %'
                    AND (cloud_folder_name IS NULL OR cloud_folder_name = '')
                  LIMIT ?
