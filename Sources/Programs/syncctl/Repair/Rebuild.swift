@@ -46,7 +46,8 @@ struct Rebuild: ParsableCommand {
         var folder: String?
         @Flag(
             help: """
-                Serves nobody before the end, so that no device sees a list without a group whose owners have not come.
+                Serves nobody before the end, so that no device sees a list without a group whose owners have not \
+                returned.
                 """)
         var hold = false
 
